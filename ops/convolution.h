@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "ops/operators.h"
+#include "ops/oracle.h"
+
+namespace rekernel {
+
+// What conv2d and conv2d_relu_maxpool share.
+
+/// input, weight and bias.
+std::vector<Tensor> convolution_inputs(const ConvolutionSizes& sizes);
+
+std::vector<Attribute> convolution_attributes(const ConvolutionSizes& sizes);
+
+/// Multiplications and additions of the products; the bias is not counted.
+std::int64_t convolution_operations(const ConvolutionSizes& sizes);
+
+Tolerance convolution_tolerance();
+
+std::vector<StressCase> convolution_stress_cases();
+
+/// The convolution with bias, (batch, filters, out_height, out_width); sizes from the attributes.
+std::vector<double> host_convolution(const Problem& problem, const HostInputs& inputs);
+
+/// Device source, to follow `problem.h` and gemm_source(): the kernel `convolve(input, weight,
+/// bias, double* convolved)`.
+std::string convolution_source();
+
+/// Scaffold source, with `problem.h`: `convolve_at(input, weight, bias, image, filter, y, x)`, one
+/// element of the convolution with bias in FP32.
+std::string scaffold_convolution_source();
+
+/// The launch of `convolve` into the float64 buffer `convolved`.
+KernelLaunch convolution_launch(const ConvolutionSizes& sizes, const std::string& convolved);
+
+}  // namespace rekernel

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace rekernel {
+
+/// Element types of tensors and tensor maps.
+enum class DType { f16, bf16, f32, f64, u8, i32 };
+
+std::int64_t size_in_bytes(DType dtype);
+const char* to_string(DType dtype);
+
+/// How NVRTC is asked to compile a program's source.
+struct CompileOptions {
+  bool fast_math = false;
+  std::optional<int> max_registers;
+  /// Macro name to replacement text (an integer or an identifier).
+  std::map<std::string, std::string> defines;
+};
+
+/// Scratch memory that the harness allocates, poisons and guards. Its content at the first launch
+/// is undefined.
+struct Workspace {
+  std::string name;
+  std::int64_t bytes = 0;
+};
+
+/// The device address of a tensor or workspace, passed as a pointer.
+struct BufferArgument {
+  std::string buffer;
+};
+
+/// A scalar passed by value. The alternative fixes the C type of the kernel's parameter.
+using ScalarArgument =
+    std::variant<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double>;
+
+/// A descriptor for the bulk tensor copy engine, encoded by the harness and passed by value as a
+/// 128-byte `const __grid_constant__ CUtensorMap`. Dimensions run from the innermost outwards, as
+/// in cuTensorMapEncodeTiled.
+struct TensorMapArgument {
+  enum class Swizzle { none, b32, b64, b128 };
+  enum class L2Promotion { none, b64, b128, b256 };
+
+  std::string buffer;
+  DType dtype = DType::f16;
+  std::int64_t offset_bytes = 0;              ///< start within the buffer; a multiple of 16
+  std::vector<std::int64_t> dims;             ///< 1 to 5 extents, in elements
+  std::vector<std::int64_t> strides_bytes;    ///< rank − 1 strides (the innermost is the element)
+  std::vector<std::int64_t> box;              ///< rank extents of one copy, 1 to 256 elements each
+  std::vector<std::int64_t> element_strides;  ///< rank steps, 1 to 8; empty means all 1
+  Swizzle swizzle = Swizzle::none;
+  L2Promotion l2_promotion = L2Promotion::none;
+  bool fill_nan = false;  ///< what lies outside reads as NaN rather than as zero
+};
+
+using Argument = std::variant<BufferArgument, ScalarArgument, TensorMapArgument>;
+
+/// One grid extent: a count, or a count per multiprocessor of the device.
+struct GridExtent {
+  std::int64_t count = 1;
+  bool per_sm = false;
+};
+
+struct KernelLaunch {
+  std::string kernel;  ///< an extern "C" __global__ function of the source
+  std::array<GridExtent, 3> grid;
+  std::array<std::int64_t, 3> block = {1, 1, 1};
+  std::array<std::int64_t, 3> cluster = {1, 1, 1};
+  std::int64_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  bool programmatic_launch = false;
+  std::vector<Argument> args;
+};
+
+/// Sets every byte of a workspace (never of an input) before the next launch.
+struct Memset {
+  std::string buffer;
+  std::uint8_t value = 0;
+};
+
+using Step = std::variant<KernelLaunch, Memset>;
+
+/// Device code plus a launch plan: all that a candidate, and every device-side tool of the harness
+/// itself, consists of.
+struct Program {
+  std::string source;
+  CompileOptions compile;
+  std::vector<Workspace> workspaces;
+  std::vector<Step> steps;
+};
+
+}  // namespace rekernel

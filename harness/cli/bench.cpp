@@ -1,0 +1,163 @@
+#include "harness/cli/bench.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <iostream>
+
+#include "harness/cli/command.h"
+#include "harness/cli/references.h"
+#include "harness/evaluate.h"
+#include "harness/files.h"
+#include "harness/json.h"
+#include "harness/report.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+
+Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path& root,
+                                                    const std::vector<std::string>& problems) {
+  for (const std::string& id : problems) {
+    if (!find_problem(id)) {
+      std::string known;
+      for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
+      return Error{"unknown problem '" + id + "': expected one of " + known};
+    }
+  }
+  Result<std::vector<std::filesystem::path>> folders = candidate_directories(root);
+  if (!folders) return folders.error();
+  std::vector<Candidate> candidates;
+  for (const std::filesystem::path& folder : *folders) {
+    const std::string problem = folder.parent_path().filename().string();
+    if (!problems.empty() &&
+        std::find(problems.begin(), problems.end(), problem) == problems.end()) {
+      continue;
+    }
+    Result<Candidate> candidate = load_candidate(folder);
+    if (!candidate) return candidate.error();
+    candidates.push_back(std::move(*candidate));
+  }
+  return candidates;
+}
+
+Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options) {
+  Bench bench;
+  bench.toolchain = toolchain_versions();
+  Progress progress;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& candidate = candidates[i];
+    progress.show("[" + std::to_string(i + 1) + "/" + std::to_string(candidates.size()) + "] " +
+                  candidate.problem + "/" + candidate.name + " …");
+    EvaluateOptions evaluate_options;
+    evaluate_options.samples = options.samples;
+    evaluate_options.device = options.device;
+    evaluate_options.references = library_reference_ids(candidate.problem);
+    if (options.pytorch) {
+      evaluate_options.external_references = pytorch_ids(*find_problem(candidate.problem));
+      evaluate_options.run_deadline = pytorch_run_deadline;
+    }
+    const EvaluationReport report = evaluate_isolated(candidate, evaluate_options);
+    if (!report.failure.empty()) {
+      return Error{candidate.problem + "/" + candidate.name + ": " + report.failure};
+    }
+    note_device(bench, report);
+    bench.rows.push_back(bench_row(report.evaluation));
+  }
+  Bench ordered;
+  merge(ordered, bench);
+  return ordered;
+}
+
+Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench) {
+  const std::filesystem::path path = bench_path(root, bench.device_name);
+  Bench recorded;
+  if (std::filesystem::exists(path)) {
+    Result<Bench> old = load_bench(path);
+    if (!old) return old.error();
+    recorded = std::move(*old);
+  }
+  merge(recorded, bench);
+  std::filesystem::create_directories(path.parent_path());
+  Result<Ok> written = write_file_atomically(path, pretty_json(to_json(recorded)));
+  if (!written) return written.error();
+  return path;
+}
+
+std::string bench_text(const Bench& bench, const std::filesystem::path& root) {
+  Result<std::map<std::string, PublishedFigures>> published = load_published(root);
+  std::string text = to_text(
+      bench_table(bench, published ? *published : std::map<std::string, PublishedFigures>{}));
+  text += "\n" + bench_caption(bench) + "\n";
+  if (!published) text += "published figures: " + published.error().message + "\n";
+  for (const BenchRow& row : bench.rows) {
+    const std::string name = row.problem + "/" + row.kernel + ": ";
+    if (!row.message.empty()) text += name + row.message + "\n";
+    for (const RecordedReference& reference : row.references) {
+      if (!reference.unavailable.empty()) {
+        text += name + reference.id + " is not available: " + reference.unavailable + "\n";
+      }
+    }
+  }
+  return text;
+}
+
+int bench_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("problem", po::value<std::vector<std::string>>(),
+                        "problems to bench; all by default")(
+      "samples", po::value<int>()->default_value(60), "timed samples each, 10 to 10000")(
+      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "pytorch", po::value<std::string>()->default_value("auto"),
+      "time PyTorch too: auto (when python3 can import torch), on, off")(
+      "record", po::bool_switch(), "merge the rows into results/<gpu>/bench.json")(
+      "json", po::bool_switch(), "print the record as JSON");
+  po::positional_options_description positional;
+  positional.add("problem", -1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel bench [PROBLEM…] [options]",
+                      "rekernel bench softmax layernorm --record", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+
+  BenchOptions bench_options;
+  bench_options.samples = parsed.get<int>("samples");
+  bench_options.device = parsed.get<int>("device");
+  if (bench_options.samples < 10 || bench_options.samples > 10000) {
+    return bad_input({"--samples: expected 10 to 10000"});
+  }
+  const std::string pytorch = parsed.get<std::string>("pytorch");
+  if (pytorch != "auto" && pytorch != "on" && pytorch != "off") {
+    return bad_input({"--pytorch " + pytorch + ": expected auto, on or off"});
+  }
+
+  const std::filesystem::path root = project_root();
+  const std::vector<std::string> problems = parsed.has("problem")
+                                                ? parsed.get<std::vector<std::string>>("problem")
+                                                : std::vector<std::string>{};
+  Result<std::vector<Candidate>> candidates = committed_candidates(root, problems);
+  if (!candidates) return bad_input(candidates.error());
+  if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
+  bench_options.pytorch = pytorch != "off" && pytorch_is_installed();
+  if (pytorch == "on" && !bench_options.pytorch) {
+    return bad_input({"--pytorch on: python3 here cannot import torch"});
+  }
+
+  Result<Bench> bench = run_bench(*candidates, bench_options);
+  if (!bench) return bad_input(bench.error());
+  if (parsed.flag("json")) {
+    std::cout << pretty_json(to_json(*bench));
+  } else {
+    std::cout << bench_text(*bench, root);
+  }
+  if (parsed.flag("record")) {
+    Result<std::filesystem::path> path = record_bench(root, *bench);
+    if (!path) return bad_input(path.error());
+    std::cerr << "recorded in " << path->string() << "\n";
+  }
+  const bool all_passed = std::all_of(bench->rows.begin(), bench->rows.end(),
+                                      [](const auto& row) { return row.status == Status::passed; });
+  return all_passed ? exit_good : exit_verdict_failed;
+}
+
+}  // namespace rekernel

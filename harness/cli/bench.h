@@ -1,0 +1,33 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/candidate.h"
+#include "harness/record.h"
+
+namespace rekernel {
+
+struct BenchOptions {
+  int samples = 60;
+  int device = 0;
+  bool pytorch = false;
+};
+
+/// Judges and times each candidate against all references of its problem, one isolated process
+/// each. An error means that the machine could not do it; a candidate's own failure is its row's
+/// status.
+Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options);
+
+/// The committed candidates of `root`, all or those of the named problems.
+Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path& root,
+                                                    const std::vector<std::string>& problems = {});
+
+/// Merges `bench` into results/<gpu>/bench.json and returns that path.
+Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench);
+
+/// The table, its caption and what the rows' verdicts and references have to say.
+std::string bench_text(const Bench& bench, const std::filesystem::path& root);
+
+}  // namespace rekernel

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/result.h"
+
+namespace rekernel {
+
+inline constexpr int exit_good = 0;
+inline constexpr int exit_verdict_failed = 1;
+inline constexpr int exit_bad_input = 2;
+
+/// One subcommand of `rekernel`. `run` gets the arguments after the subcommand's name and returns
+/// the exit status.
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+int bench_command(const std::vector<std::string>& arguments);
+int check_command(const std::vector<std::string>& arguments);
+int doctor_command(const std::vector<std::string>& arguments);
+int evaluate_command(const std::vector<std::string>& arguments);
+int evaluate_worker_command(const std::vector<std::string>& arguments);
+int list_command(const std::vector<std::string>& arguments);
+int new_command(const std::vector<std::string>& arguments);
+int replay_command(const std::vector<std::string>& arguments);
+int report_command(const std::vector<std::string>& arguments);
+int reproduce_command(const std::vector<std::string>& arguments);
+int search_command(const std::vector<std::string>& arguments);
+int verify_command(const std::vector<std::string>& arguments);
+
+/// The outcome of parsing: values, or the exit status to return at once (help was printed, or the
+/// arguments were bad and the error was printed).
+struct ParsedArguments {
+  boost::program_options::variables_map values;
+  std::optional<int> exit_status;
+
+  bool has(const char* name) const { return values.count(name) > 0; }
+  template <class T>
+  const T& get(const char* name) const {
+    return values[name].as<T>();
+  }
+  bool flag(const char* name) const { return values[name].as<bool>(); }
+};
+
+/// Parses a subcommand's arguments; adds --help, which prints `usage` ("rekernel list [options]"),
+/// the options and `example`.
+ParsedArguments parse_arguments(
+    const std::vector<std::string>& arguments, const std::string& usage, const std::string& example,
+    const boost::program_options::options_description& options,
+    const boost::program_options::positional_options_description& positional = {});
+
+/// Prints "rekernel: <message>" to standard error and returns exit_bad_input.
+int bad_input(const Error& error);
+
+/// The project's folder: the nearest one at or above the working directory that holds `generated/`
+/// and `results/`, else the folder that the program was built from.
+std::filesystem::path project_root();
+
+/// A line on standard error that is rewritten in place, on terminals only. Cleared when it goes.
+class Progress {
+ public:
+  Progress();
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void show(std::string_view text);
+
+ private:
+  bool terminal_;
+};
+
+}  // namespace rekernel

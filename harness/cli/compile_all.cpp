@@ -1,0 +1,93 @@
+#include "harness/cli/compile_all.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "harness/cli/command.h"
+#include "harness/report.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace {
+
+CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
+                         const std::string& target) {
+  CompileCheck check{candidate.problem + "/" + candidate.name, target, {}, {}};
+  const std::string header = problem_header(*find_problem(candidate.problem));
+  Result<CompiledProgram> compiled = compiler.compile(candidate.program, header, target);
+  if (!compiled) {
+    check.error = compiled.error().message;
+    return check;
+  }
+  check.resources = compiled->kernels;
+  Result<Ok> launches = check_launches(candidate.program, *compiled, check.candidate);
+  if (!launches) check.error = launches.error().message;
+  return check;
+}
+
+}  // namespace
+
+std::vector<std::string> targets_of(Arch arch) {
+  switch (arch) {
+    case Arch::sm_80:
+      return {"sm_80", "sm_89", "sm_90a"};
+    case Arch::sm_89:
+      return {"sm_89", "sm_90a"};
+    case Arch::sm_90a:
+      return {"sm_90a"};
+  }
+  return {};
+}
+
+std::vector<CompileCheck> compile_all(const Compiler& compiler,
+                                      const std::vector<Candidate>& candidates) {
+  struct Job {
+    const Candidate* candidate;
+    std::string target;
+  };
+  std::vector<Job> jobs;
+  for (const Candidate& candidate : candidates) {
+    for (const std::string& target : targets_of(candidate.arch)) {
+      jobs.push_back({&candidate, target});
+    }
+  }
+  std::vector<CompileCheck> checks(jobs.size());
+  std::atomic<std::size_t> next = 0;
+  {
+    std::vector<std::jthread> workers;
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned worker = 0; worker < cores; ++worker) {
+      workers.emplace_back([&] {
+        for (std::size_t job; (job = next++) < jobs.size();) {
+          checks[job] = compile_one(compiler, *jobs[job].candidate, jobs[job].target);
+        }
+      });
+    }
+  }
+  return checks;
+}
+
+std::string compile_text(const std::vector<CompileCheck>& checks) {
+  Table table;
+  table.columns = {{"candidate"},           {"target"},       {"kernel"}, {"registers", true},
+                   {"static shared", true}, {"spills", true}, {"verdict"}};
+  std::string errors;
+  for (const CompileCheck& check : checks) {
+    if (!check.error.empty()) {
+      table.rows.push_back({check.candidate, check.target, "", "", "", "", "failed"});
+      errors += check.candidate + " for " + check.target + ": " + check.error + "\n";
+      continue;
+    }
+    for (const KernelResources& kernel : check.resources) {
+      table.rows.push_back(
+          {check.candidate, check.target, kernel.name, std::to_string(kernel.registers),
+           std::to_string(kernel.static_shared_bytes),
+           std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes), "compiles"});
+    }
+  }
+  return to_text(table) + errors;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/candidate.h"
+#include "harness/compile.h"
+
+namespace rekernel {
+
+/// A candidate compiled for one target.
+struct CompileCheck {
+  std::string candidate;  ///< "softmax/online_two_pass"
+  std::string target;     ///< "sm_89"
+  std::string error;      ///< empty when it compiled and every launch fits its kernel
+  std::vector<KernelResources> resources;
+};
+
+/// The targets that a candidate is compiled for where there is no GPU: sm_80, sm_89 and sm_90a,
+/// from its own architecture upwards.
+std::vector<std::string> targets_of(Arch arch);
+
+/// Compiles every candidate for all its targets on all cores; results in the candidates' order.
+std::vector<CompileCheck> compile_all(const Compiler& compiler,
+                                      const std::vector<Candidate>& candidates);
+
+/// One line a kernel: registers, shared memory, spills; or the error.
+std::string compile_text(const std::vector<CompileCheck>& checks);
+
+}  // namespace rekernel

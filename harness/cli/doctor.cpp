@@ -1,0 +1,99 @@
+#include <boost/json.hpp>
+#include <iostream>
+
+#include "harness/cli/command.h"
+#include "harness/cli/references.h"
+#include "harness/compile.h"
+#include "harness/cuda.h"
+#include "harness/files.h"
+#include "harness/json.h"
+#include "harness/nvml.h"
+#include "harness/report.h"
+#include "reference/reference.h"
+
+namespace rekernel {
+
+namespace {
+
+/// One thing that this machine has or lacks.
+struct Finding {
+  std::string what;
+  bool present = false;
+  std::string detail;  ///< version, or why it is missing
+  std::string enables;
+};
+
+template <class T, class Describe>
+Finding finding(std::string what, std::string enables, const Result<T>& result, Describe describe) {
+  return {std::move(what), result.ok(), result ? describe(*result) : result.error().message,
+          std::move(enables)};
+}
+
+std::string same(const std::string& text) { return text; }
+
+Finding gpu_finding() {
+  const std::string enables = "evaluate, bench, measured reproduce";
+  if (Result<int> count = device_count(); !count) {
+    return {"GPU", false, count.error().message, enables};
+  }
+  Result<Device> device = Device::open(0);
+  return finding("GPU", enables, device, [](const Device& opened) {
+    const DeviceProperties& properties = opened.properties();
+    return properties.name + ", sm " + std::to_string(properties.major) + "." +
+           std::to_string(properties.minor) + ", " + std::to_string(properties.multiprocessors) +
+           " SMs, " + std::to_string(properties.memory_bytes >> 30) + " GiB";
+  });
+}
+
+std::vector<Finding> examine() {
+  std::vector<Finding> findings;
+  findings.push_back(finding("NVRTC", "compiling kernels", Compiler::load(),
+                             [](const Compiler& compiler) { return compiler.version(); }));
+  findings.push_back(finding("driver", "running kernels", driver_version_text(), same));
+  findings.push_back(gpu_finding());
+  const auto libraries = reference_library_versions();
+  for (const char* name : {"cuBLAS", "cuDNN"}) {
+    Finding library{name, false, "not found", "its references"};
+    for (const auto& [found, version] : libraries) {
+      if (found == name) library.present = true, library.detail = version;
+    }
+    findings.push_back(std::move(library));
+  }
+  findings.push_back(
+      finding("PyTorch", "PyTorch references (optional)", installed_pytorch_version(), same));
+  return findings;
+}
+
+}  // namespace
+
+int doctor_command(const std::vector<std::string>& arguments) {
+  namespace po = boost::program_options;
+  po::options_description options;
+  options.add_options()("json", po::bool_switch(), "print the findings as JSON");
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel doctor [options]", "rekernel doctor", options);
+  if (parsed.exit_status) return *parsed.exit_status;
+
+  const std::vector<Finding> findings = examine();
+  if (parsed.flag("json")) {
+    boost::json::object json;
+    for (const Finding& one : findings) {
+      json[one.what] = {{"present", one.present}, {"detail", one.detail}};
+    }
+    json["project"] = project_root().string();
+    json["cache"] = cache_directory().string();
+    std::cout << pretty_json(json);
+  } else {
+    Table table;
+    table.columns = {{"what"}, {"here"}, {"for"}, {"detail"}};
+    for (const Finding& one : findings) {
+      table.rows.push_back({one.what, one.present ? "yes" : "no", one.enables, one.detail});
+    }
+    std::cout << to_text(table) << "\nproject " << project_root().string() << "\ncache   "
+              << cache_directory().string() << "\n";
+  }
+  // Without the compiler nothing works; everything else only narrows what can be measured.
+  return findings.front().present ? exit_good : exit_verdict_failed;
+}
+
+}  // namespace rekernel

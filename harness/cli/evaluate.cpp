@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+
+#include "harness/cli/command.h"
+#include "harness/cli/references.h"
+#include "harness/evaluate.h"
+#include "harness/report.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+
+namespace {
+
+Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& problem,
+                             EvaluateOptions& options) {
+  const std::vector<std::string> known = library_reference_ids(problem.id);
+  const std::string& choice = arguments.get<std::string>("reference");
+  if (choice == "headline") {
+    options.references = {known.front()};
+  } else if (choice == "all") {
+    options.references = known;
+  } else if (std::find(known.begin(), known.end(), choice) != known.end()) {
+    options.references = {choice};
+  } else {
+    std::string list = "headline, all";
+    for (const std::string& id : known) list += ", " + id;
+    return Error{"--reference " + choice + ": expected one of " + list};
+  }
+  if (arguments.flag("pytorch")) {
+    if (!pytorch_is_installed()) return Error{"--pytorch: python3 here cannot import torch"};
+    options.external_references = pytorch_ids(problem);
+  }
+  return Ok{};
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", value);
+  return text;
+}
+
+void print_resources(const Evaluation& evaluation) {
+  for (const KernelResources& kernel : evaluation.resources) {
+    std::cout << "  kernel " << kernel.name << ": " << kernel.registers << " registers, "
+              << kernel.static_shared_bytes << " bytes of static shared memory, "
+              << kernel.spill_store_bytes + kernel.spill_load_bytes << " bytes of spills\n";
+  }
+}
+
+void print_times(const Evaluation& evaluation) {
+  if (!evaluation.timing) return;
+  std::cout << "  time " << milliseconds(evaluation.timing->median_ns) << " ms (quartiles "
+            << milliseconds(evaluation.timing->low_ns) << " to "
+            << milliseconds(evaluation.timing->high_ns) << "), floor "
+            << milliseconds(evaluation.floor_ns) << " ms ("
+            << percent_text(100.0 * static_cast<double>(evaluation.floor_ns) /
+                            static_cast<double>(evaluation.timing->median_ns))
+            << " of it)\n";
+  for (const ReferenceResult& reference : evaluation.references) {
+    if (!reference.unavailable.empty()) {
+      std::cout << "  " << reference.id << ": not available: " << reference.unavailable << "\n";
+      continue;
+    }
+    const Percent& percent = *reference.percent_of_reference;
+    std::cout << "  " << percent_text(percent.value) << " of " << reference.id << " ("
+              << percent_text(percent.low) << " to " << percent_text(percent.high) << "), "
+              << milliseconds(reference.timing.median_ns) << " ms";
+    if (!reference.details.empty()) std::cout << ", " << reference.details;
+    std::cout << "\n";
+  }
+}
+
+void print_evaluation(const Evaluation& evaluation) {
+  std::cout << evaluation.problem << "/" << evaluation.kernel << ": "
+            << to_string(evaluation.status);
+  if (!evaluation.message.empty()) std::cout << ": " << evaluation.message;
+  std::cout << "\n";
+  if (evaluation.status == Status::passed) {
+    std::cout << "  badges:";
+    for (const std::string& badge : evaluation.badges()) std::cout << " " << badge;
+    if (!evaluation.badge_notes.empty()) std::cout << " (" << evaluation.badge_notes << ")";
+    std::cout << "\n";
+  }
+  if (evaluation.errors) {
+    std::cout << "  error over " << evaluation.seeds.size() << " seeds: max "
+              << number(evaluation.errors->max_abs) << ", rms " << number(evaluation.errors->rms)
+              << ", " << number(evaluation.errors->worst_tolerance_ratio) << " of the tolerance";
+    const ReferenceResult* headline = evaluation.headline();
+    if (headline && headline->errors) {
+      std::cout << "; " << headline->id << " max " << number(headline->errors->max_abs) << ", rms "
+                << number(headline->errors->rms);
+    }
+    std::cout << "\n";
+  }
+  print_resources(evaluation);
+  print_times(evaluation);
+  std::cout << "  split:";
+  for (const auto& [phase, nanoseconds] : evaluation.split_ns) {
+    std::cout << " " << phase << " " << number(static_cast<double>(nanoseconds) / 1e9) << " s";
+  }
+  std::cout << "\n";
+}
+
+}  // namespace
+
+int evaluate_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("directory", po::value<std::string>(), "candidate folder")(
+      "reference", po::value<std::string>()->default_value("headline"),
+      "what to time beside it: headline, all, or a reference's id")(
+      "pytorch", po::bool_switch(), "time PyTorch as well, in alternating blocks")(
+      "samples", po::value<int>()->default_value(60), "timed samples, 10 to 10000")(
+      "seed", po::value<std::uint64_t>(), "first seed of the checks; fresh ones by default")(
+      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "deadline", po::value<int>()->default_value(120), "seconds that checks and timing may take")(
+      "once", po::bool_switch(), "one checked run, no timing: for sanitizers and profilers")(
+      "json", po::bool_switch(), "print the whole record as JSON");
+  po::positional_options_description positional;
+  positional.add("directory", 1);
+  const ParsedArguments parsed = parse_arguments(
+      arguments, "rekernel evaluate DIR [options]",
+      "rekernel evaluate generated/softmax/online_two_pass --reference all", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (!parsed.has("directory")) return bad_input({"evaluate: expected a candidate folder"});
+
+  Result<Candidate> candidate = load_candidate(parsed.get<std::string>("directory"));
+  if (!candidate) return bad_input(candidate.error());
+  if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
+
+  EvaluateOptions evaluate_options;
+  evaluate_options.samples = parsed.get<int>("samples");
+  if (evaluate_options.samples < 10 || evaluate_options.samples > 10000) {
+    return bad_input({"--samples: expected 10 to 10000"});
+  }
+  if (parsed.get<int>("deadline") < 1 || parsed.get<int>("deadline") > 86400) {
+    return bad_input({"--deadline: expected 1 to 86400 seconds"});
+  }
+  evaluate_options.run_deadline = std::chrono::seconds(parsed.get<int>("deadline"));
+  evaluate_options.device = parsed.get<int>("device");
+  if (parsed.has("seed")) evaluate_options.seed = parsed.get<std::uint64_t>("seed");
+  Result<Ok> chosen =
+      choose_references(parsed, *find_problem(candidate->problem), evaluate_options);
+  if (!chosen) return bad_input(chosen.error());
+  if (!evaluate_options.external_references.empty()) {
+    evaluate_options.run_deadline = std::max(evaluate_options.run_deadline, pytorch_run_deadline);
+  }
+  if (parsed.flag("once")) {
+    evaluate_options.once = true;
+    evaluate_options.references.clear();
+  }
+
+  EvaluationReport report;
+  {
+    Progress progress;
+    progress.show("evaluating " + candidate->problem + "/" + candidate->name + " …");
+    report = evaluate_isolated(*candidate, evaluate_options);
+  }
+  if (!report.failure.empty()) return bad_input({report.failure});
+  if (parsed.flag("json")) {
+    std::cout << pretty_json(to_json(report.evaluation));
+  } else {
+    print_evaluation(report.evaluation);
+  }
+  return report.evaluation.status == Status::passed ? exit_good : exit_verdict_failed;
+}
+
+int evaluate_worker_command(const std::vector<std::string>&) {
+  return run_evaluation_worker(all_references());
+}
+
+}  // namespace rekernel

@@ -1,0 +1,72 @@
+#include <array>
+#include <exception>
+#include <iostream>
+
+#include "harness/cli/command.h"
+
+namespace {
+
+using rekernel::Command;
+
+constexpr std::array commands{
+    Command{"doctor", "what this machine has, and what that allows", rekernel::doctor_command},
+    Command{"list", "problems, references, kernels and trajectories", rekernel::list_command},
+    Command{"check", "validate and compile candidates; needs no GPU", rekernel::check_command},
+    Command{"bench", "judge and time the committed kernels on this GPU", rekernel::bench_command},
+    Command{"reproduce", "the table of % of reference: measured, or recorded without a GPU",
+            rekernel::reproduce_command},
+    Command{"evaluate", "judge and time one candidate folder", rekernel::evaluate_command},
+    Command{"new", "scaffold a correct, slow candidate to start from", rekernel::new_command},
+    Command{"search", "search for kernels with language models", rekernel::search_command},
+    Command{"replay", "replay a recorded search", rekernel::replay_command},
+    Command{"report", "the recorded results as text or Markdown", rekernel::report_command},
+    Command{"verify", "everything that a pull request must pass without a GPU",
+            rekernel::verify_command},
+};
+
+/// Started by `evaluate` for itself.
+constexpr Command worker{"evaluate-worker", "", rekernel::evaluate_worker_command};
+
+void print_usage(std::ostream& out) {
+  out << "Usage: rekernel COMMAND [options]\n\nCommands:\n";
+  for (const Command& command : commands) {
+    out << "  " << command.name << std::string(12 - std::string_view(command.name).size(), ' ')
+        << command.summary << "\n";
+  }
+  out << "\n`rekernel COMMAND --help` tells the options of each.\n"
+         "Exit status: 0 good, 1 a verdict failed, 2 bad usage or input; 3 a search waits for "
+         "replies\n"
+         "or for a GPU.\n";
+}
+
+int run(const std::string& name, const std::vector<std::string>& arguments) {
+  if (name == worker.name) return worker.run(arguments);
+  for (const Command& command : commands) {
+    if (name == command.name) return command.run(arguments);
+  }
+  return rekernel::bad_input(
+      rekernel::Error{"unknown command '" + name + "'; `rekernel --help` lists the commands"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty()) {
+    print_usage(std::cerr);
+    return rekernel::exit_bad_input;
+  }
+  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    print_usage(std::cout);
+    return rekernel::exit_good;
+  }
+  if (arguments[0] == "--version") {
+    std::cout << "rekernel " << REKERNEL_VERSION << "\n";
+    return rekernel::exit_good;
+  }
+  try {
+    return run(arguments[0], {arguments.begin() + 1, arguments.end()});
+  } catch (const std::exception& error) {
+    return rekernel::bad_input(rekernel::Error{error.what()});
+  }
+}

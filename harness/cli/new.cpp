@@ -1,0 +1,76 @@
+#include <iostream>
+
+#include "harness/candidate.h"
+#include "harness/cli/command.h"
+#include "harness/files.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+
+namespace {
+
+Candidate scaffold(const Problem& problem, const std::string& name) {
+  Candidate candidate;
+  candidate.problem = problem.id;
+  candidate.name = name;
+  candidate.idea =
+      "The definition, one output element a thread: correct and slow. Say here in plain "
+      "language what makes your kernel fast.";
+  candidate.arch = Arch::sm_80;
+  candidate.origin.note = "scaffold";
+  candidate.program = problem.scaffold;
+  return candidate;
+}
+
+}  // namespace
+
+int new_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("problem", po::value<std::string>(), "problem id")(
+      "name", po::value<std::string>(), "name of the candidate: a-z, 0-9 and _")(
+      "into", po::value<std::string>(), "folder to make it in; generated/PROBLEM by default");
+  po::positional_options_description positional;
+  positional.add("problem", 1).add("name", 1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel new PROBLEM NAME [options]",
+                      "rekernel new softmax my_softmax", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (!parsed.has("problem") || !parsed.has("name")) {
+    return bad_input({"new: expected a problem and a name"});
+  }
+  const std::string id = parsed.get<std::string>("problem");
+  const Problem* problem = find_problem(id);
+  if (!problem) {
+    std::string known;
+    for (const Problem& one : catalog()) known += (known.empty() ? "" : ", ") + one.id;
+    return bad_input({"unknown problem '" + id + "': expected one of " + known});
+  }
+  const Candidate candidate = scaffold(*problem, parsed.get<std::string>("name"));
+  const std::string plan = candidate_json(candidate);
+  // The name comes from the command line: let the one validation judge it.
+  if (auto valid = parse_candidate(plan, candidate.program.source, "new"); !valid) {
+    return bad_input(valid.error());
+  }
+  const std::filesystem::path parent = parsed.has("into")
+                                           ? std::filesystem::path(parsed.get<std::string>("into"))
+                                           : project_root() / "generated" / id;
+  const std::filesystem::path folder = parent / candidate.name;
+  if (std::filesystem::exists(folder)) {
+    return bad_input({folder.string() + " exists already; choose another name"});
+  }
+  std::filesystem::create_directories(folder);
+  for (const auto& [file, content] :
+       {std::pair<const char*, const std::string&>{"kernel.cu", candidate.program.source},
+        {"kernel.json", plan}}) {
+    if (Result<Ok> written = write_file_atomically(folder / file, content); !written) {
+      return bad_input(written.error());
+    }
+  }
+  std::cout << "made " << folder.string() << "; next: rekernel check " << folder.string()
+            << " && rekernel evaluate " << folder.string() << "\n";
+  return exit_good;
+}
+
+}  // namespace rekernel

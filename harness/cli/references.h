@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/evaluate.h"
+
+namespace rekernel {
+
+/// The references that this program can time: libraries in this process, PyTorch in its own.
+ReferenceSource all_references();
+
+/// Ids of the library references of a problem, the headline first.
+std::vector<std::string> library_reference_ids(const std::string& problem);
+
+/// The version of the PyTorch that `python3` here would import.
+Result<std::string> installed_pytorch_version();
+bool pytorch_is_installed();
+
+/// torch.compile builds its kernels within the run deadline.
+inline constexpr std::chrono::seconds pytorch_run_deadline{600};
+
+/// Ids of a problem's PyTorch references.
+std::vector<std::string> pytorch_ids(const Problem& problem);
+
+/// Versions of everything that decides a measurement: compiler, driver, libraries.
+std::map<std::string, std::string> toolchain_versions();
+
+/// The number of CUDA devices, or why there is none.
+Result<int> device_count();
+
+}  // namespace rekernel

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "harness/cli/bench.h"
+#include "harness/cli/command.h"
+#include "harness/cli/compile_all.h"
+#include "harness/cli/readme.h"
+#include "harness/files.h"
+#include "ops/catalog.h"
+#include "replay/replayer.h"
+
+namespace rekernel {
+
+namespace {
+
+using Complaints = std::vector<std::string>;
+
+/// A committed kernel whose source or plan changed since it was measured has no result.
+Result<Ok> check_results(const std::filesystem::path& root,
+                         const std::vector<Candidate>& candidates, Complaints& complaints) {
+  std::vector<BenchRow> rows;
+  for (const std::filesystem::path& path : recorded_benches(root)) {
+    Result<Bench> bench = load_bench(path);
+    if (!bench) return bench.error();
+    rows.insert(rows.end(), bench->rows.begin(), bench->rows.end());
+  }
+  for (const Candidate& candidate : candidates) {
+    const std::string sha256 = candidate_sha256(candidate);
+    const std::string name = "generated/" + candidate.problem + "/" + candidate.name;
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const BenchRow& one) {
+      return one.problem == candidate.problem && one.kernel == candidate.name &&
+             one.sha256 == sha256;
+    });
+    if (row == rows.end()) {
+      complaints.push_back(name + ": no result for its present content (sha256 " +
+                           sha256.substr(0, 12) + "…); measure it with `rekernel bench " +
+                           candidate.problem + " --record`");
+    } else if (row->status != Status::passed) {
+      complaints.push_back(name + ": its recorded verdict is " + to_string(row->status));
+    }
+  }
+  for (const BenchRow& row : rows) {
+    const bool known = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& one) {
+      return one.problem == row.problem && one.name == row.kernel;
+    });
+    if (!known) {
+      complaints.push_back("results: a row for generated/" + row.problem + "/" + row.kernel +
+                           ", which does not exist");
+    }
+  }
+  return Ok{};
+}
+
+void check_compilation(const std::vector<CompileCheck>& checks, Complaints& complaints) {
+  for (const CompileCheck& check : checks) {
+    if (!check.error.empty()) {
+      complaints.push_back(check.candidate + " for " + check.target + ": " + check.error);
+    }
+  }
+}
+
+void check_every_problem_has_a_kernel(const std::vector<Candidate>& candidates,
+                                      Complaints& complaints) {
+  for (const Problem& problem : catalog()) {
+    const bool has_one = std::any_of(candidates.begin(), candidates.end(),
+                                     [&](const auto& one) { return one.problem == problem.id; });
+    if (!has_one) complaints.push_back("generated/" + problem.id + ": no kernel");
+  }
+}
+
+/// Every recorded search replays byte for byte, and a kernel that says it came from one is there.
+void check_trajectories(const std::filesystem::path& root, const std::vector<Candidate>& candidates,
+                        Complaints& complaints) {
+  std::map<std::string, std::map<std::string, std::string>> sha256_by_trajectory;
+  for (const std::filesystem::path& path : recorded_trajectories(root)) {
+    const std::string name = "trajectories/" + path.filename().string();
+    const Replay replay = replay_exactly(path);
+    if (replay.interruption) complaints.push_back(name + ": " + replay.interruption->message);
+    for (const ReplayedCandidate& one : replay.search.candidates) {
+      sha256_by_trajectory[name][one.id] = one.sha256;
+    }
+  }
+  for (const Candidate& candidate : candidates) {
+    const Origin& origin = candidate.origin;
+    if (origin.trajectory.empty()) continue;
+    if (sha256_by_trajectory[origin.trajectory][origin.candidate] != candidate_sha256(candidate)) {
+      complaints.push_back("generated/" + candidate.problem + "/" + candidate.name + ": " +
+                           origin.trajectory + " records no candidate " + origin.candidate +
+                           " with this source and plan");
+    }
+  }
+}
+
+Result<Ok> check_readme(const std::filesystem::path& root, Complaints& complaints) {
+  Result<std::string> expected = generated_readme(root);
+  if (!expected) return expected.error();
+  Result<std::string> present = read_file(root / "README.md");
+  if (!present) return present.error();
+  if (*expected != *present) {
+    complaints.push_back(
+        "README.md: its tables are not those of results/; run `rekernel report "
+        "--readme`");
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+int verify_command(const std::vector<std::string>& arguments) {
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel verify", "rekernel verify", {});
+  if (parsed.exit_status) return *parsed.exit_status;
+
+  const std::filesystem::path root = project_root();
+  Result<std::vector<Candidate>> candidates = committed_candidates(root);
+  if (!candidates) return bad_input(candidates.error());
+  Result<Compiler> compiler = Compiler::load();
+  if (!compiler) return bad_input(compiler.error());
+
+  Complaints complaints;
+  {
+    Progress progress;
+    progress.show("compiling …");
+    check_compilation(compile_all(*compiler, *candidates), complaints);
+  }
+  check_every_problem_has_a_kernel(*candidates, complaints);
+  check_trajectories(root, *candidates, complaints);
+  if (Result<Ok> read = check_results(root, *candidates, complaints); !read) {
+    return bad_input(read.error());
+  }
+  if (Result<Ok> read = check_readme(root, complaints); !read) return bad_input(read.error());
+
+  for (const std::string& complaint : complaints) std::cout << complaint << "\n";
+  std::cout << candidates->size() << " kernels, " << complaints.size() << " complaints\n";
+  return complaints.empty() ? exit_good : exit_verdict_failed;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,504 @@
+#include "harness/evaluate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "harness/ceilings.h"
+#include "harness/check.h"
+#include "harness/compile.h"
+#include "harness/device_tools.h"
+#include "harness/nvml.h"
+#include "harness/problem_buffers.h"
+#include "harness/sampler.h"
+#include "harness/statistics.h"
+#include "harness/time.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int check_seeds = 5;
+constexpr int determinism_runs = 3;
+/// One in so many timed samples is compared with the truth, and never fewer than the second number.
+constexpr int timed_samples_per_check = 12;
+constexpr int fewest_timed_checks = 3;
+constexpr int external_blocks = 5;
+/// `strict` by comparison: this many times the FP32 library's own error.
+constexpr double strict_share_of_library_error = 2.0;
+
+/// A failure of the set-up, not of the candidate.
+class SetupFailure : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <class T>
+T or_setup_failure(Result<T> result) {
+  if (!result) throw SetupFailure(result.error().message);
+  return std::move(*result);
+}
+
+/// Everything that one evaluation compiles, at work in the background from the start.
+struct Compilation {
+  std::future<Result<CompiledProgram>> tools;
+  std::future<Result<CompiledProgram>> candidate;
+  std::future<Result<CompiledProgram>> oracle;
+  std::vector<std::future<Result<CompiledProgram>>> invariants;
+};
+
+Compilation start_compiling(const Compiler& compiler, const Candidate& candidate,
+                            const Problem& problem, const std::string& target) {
+  const std::string header = problem_header(problem);
+  auto start = [&](const Program& program) {
+    return std::async(std::launch::async, [compiler, program, header, target] {
+      return compiler.compile(program, header, target);
+    });
+  };
+  Compilation compilation;
+  compilation.tools = start(device_tools_program());
+  compilation.candidate = start(candidate.program);
+  compilation.oracle = start(problem.device_oracle);
+  for (const Invariant& invariant : problem.invariants) {
+    compilation.invariants.push_back(start(invariant.program));
+  }
+  return compilation;
+}
+
+/// Whether the driver refused to start the work, as against the work failing on the device.
+bool is_refused_launch(CUresult code) {
+  switch (code) {
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_NOT_FOUND:
+    case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_INVALID_CLUSTER_SIZE:
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct PreparedReference {
+  std::string id;
+  std::unique_ptr<Runnable> runnable;  ///< null when it could not be made
+  std::string unavailable;
+};
+
+/// One evaluation, a method a phase. A phase that rejects the candidate ends it.
+class EvaluationRun {
+ public:
+  EvaluationRun(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
+                const ReferenceSource& references, EvaluationReport& report)
+      : candidate_(candidate),
+        problem_(problem),
+        options_(options),
+        source_(references),
+        report_(report),
+        result_(report.evaluation) {}
+
+  void run(const std::function<void()>& started) {
+    std::optional<Rejection> rejection = set_up();
+    if (!rejection) {
+      started();
+      rejection = judge_and_time();
+    }
+    result_.status = rejection ? rejection->status : Status::passed;
+    if (rejection) result_.message = rejection->message;
+  }
+
+ private:
+  std::optional<Rejection> set_up() {
+    open_device();
+    const DeviceProperties& device = device_->properties();
+    if (!runs_on(candidate_.arch, device.major, device.minor)) {
+      return Rejection{Status::launch_failed, std::string("the kernel needs ") +
+                                                  to_string(candidate_.arch) + ", " + device.name +
+                                                  " is " + result_.target};
+    }
+    Compilation compilation =
+        start_compiling(or_setup_failure(Compiler::load()), candidate_, problem_, result_.target);
+    allocate(compilation);
+    prepare_references();
+    return load_candidate_code(compilation);
+  }
+
+  std::optional<Rejection> judge_and_time() {
+    if (options_.once) return check_seeds_in_turn(1);
+    measure_ceilings();
+    std::optional<Rejection> rejection = check_seeds_in_turn(check_seeds);
+    if (!rejection) rejection = check_determinism();
+    if (!rejection) check_stress_inputs();
+    if (!rejection) rejection = time_samples();
+    if (!rejection) rejection = time_external_references();
+    if (!rejection) rejection = check_plausibility();
+    result_.conditions = sampler_->conditions();
+    return rejection;
+  }
+
+  void open_device() {
+    device_.emplace(or_setup_failure(Device::open(options_.device)));
+    report_.device = device_->properties();
+    result_.target =
+        Compiler::target_for_device(device_->properties().major, device_->properties().minor);
+    stream_.emplace();
+    if (Result<GpuMonitor> monitor = GpuMonitor::open(device_->properties().uuid)) {
+      monitor_ = std::move(*monitor);
+    }
+    lap("device");
+  }
+
+  void allocate(Compilation& compilation) {
+    const CompiledProgram tools = or_setup_failure(compilation.tools.get());
+    tools_.emplace(tools, device_->properties());
+    buffers_.emplace(problem_, candidate_.program.workspaces, *tools_, *stream_);
+    sampler_.emplace(*buffers_, *tools_, device_->properties(), *stream_);
+    if (monitor_) sampler_->watch(*monitor_);
+    // Libraries choose their engines on real values.
+    buffers_->fill_inputs(sampler_->fresh_seed(), nullptr, *stream_);
+    stream_->synchronize();
+    lap("buffers");
+  }
+
+  void prepare_references() {
+    for (const std::string& id : options_.references) {
+      PreparedReference prepared{id, nullptr, {}};
+      Result<std::unique_ptr<Runnable>> made =
+          source_.make(id, problem_, buffers_->bindings(), *device_);
+      if (made) {
+        prepared.runnable = std::move(*made);
+      } else {
+        prepared.unavailable = made.error().message;
+      }
+      references_.push_back(std::move(prepared));
+    }
+    lap("references");
+  }
+
+  std::optional<Rejection> load_candidate_code(Compilation& compilation) {
+    Result<CompiledProgram> compiled = compilation.candidate.get();
+    if (!compiled) return Rejection{Status::compile_failed, compiled.error().message};
+    result_.resources = compiled->kernels;
+    result_.compile_log = compiled->log;
+    Result<Ok> launches = check_launches(candidate_.program, *compiled, candidate_.name);
+    if (!launches) return Rejection{Status::invalid_plan, launches.error().message};
+
+    const CompiledProgram oracle = or_setup_failure(compilation.oracle.get());
+    std::vector<CompiledInvariant> invariants;
+    for (std::size_t i = 0; i < problem_.invariants.size(); ++i) {
+      invariants.push_back(
+          {&problem_.invariants[i], or_setup_failure(compilation.invariants[i].get())});
+    }
+    lap("compile");
+    checker_.emplace(problem_, *buffers_, *tools_, oracle, invariants, device_->properties(),
+                     *stream_);
+    std::optional<Rejection> rejection = load_module(*compiled);
+    lap("load");
+    return rejection;
+  }
+
+  std::optional<Rejection> load_module(const CompiledProgram& compiled) {
+    try {
+      Result<std::unique_ptr<Runnable>> runnable =
+          make_runnable(candidate_.program, compiled, buffers_->bindings(), device_->properties());
+      if (!runnable) return Rejection{Status::launch_failed, runnable.error().message};
+      runnable_ = std::move(*runnable);
+      return std::nullopt;
+    } catch (const CudaError& error) {
+      return Rejection{Status::launch_failed, error.what()};
+    }
+  }
+
+  void measure_ceilings() {
+    report_.ceilings.copy_bytes_per_s = measure_copy_rate(*tools_, device_->properties(), *stream_);
+    if (problem_.matrix_products > 0) {
+      report_.ceilings.fp16_flops_per_s = measure_fp16_rate(*tools_, source_, *device_, *stream_);
+    }
+    result_.floor_ns = floor_ns(problem_, report_.ceilings, problem_.matrix_products);
+    lap("ceilings");
+  }
+
+  std::optional<Rejection> check_seeds_in_turn(int seeds) {
+    result_.strict = problem_.output().dtype == DType::f32;
+    if (!result_.strict) note_badge("strict asks for an FP32 output");
+    for (int i = 0; i < seeds; ++i) {
+      const std::uint64_t seed =
+          options_.seed ? *options_.seed + static_cast<std::uint64_t>(i) : sampler_->fresh_seed();
+      result_.seeds.push_back(seed);
+      sampler_->run(*runnable_, seed);
+      std::optional<ErrorStats> stats;
+      if (auto rejection = checker_->judge(seed, nullptr, &stats)) {
+        result_.errors = stats;
+        return rejection;
+      }
+      if (!result_.errors || stats->worst_tolerance_ratio > result_.errors->worst_tolerance_ratio) {
+        result_.errors = stats;
+      }
+      compare_with_libraries(seed, *stats, i == 0);
+    }
+    lap("checks");
+    return std::nullopt;
+  }
+
+  /// The references' own errors on the same inputs: all of them on the first seed, the headline
+  /// wherever `strict` depends on it.
+  void compare_with_libraries(std::uint64_t seed, const ErrorStats& candidate, bool first_seed) {
+    const bool strict_by_itself = candidate.worst_strict_ratio <= 1.0;
+    bool strict_by_library = false;
+    for (std::size_t i = 0; i < references_.size(); ++i) {
+      const bool headline = static_cast<int>(i) == headline_index();
+      const bool needed = headline && result_.strict && !strict_by_itself;
+      if (!references_[i].runnable || !(first_seed || needed)) continue;
+      sampler_->run(*references_[i].runnable, seed);
+      const ErrorStats library = checker_->measure_errors();
+      if (first_seed) reference_errors_[references_[i].id] = library;
+      if (headline) {
+        strict_by_library = candidate.max_abs <= strict_share_of_library_error * library.max_abs &&
+                            candidate.rms <= strict_share_of_library_error * library.rms;
+      }
+    }
+    if (result_.strict && !strict_by_itself && !strict_by_library) {
+      result_.strict = false;
+      note_badge(
+          "strict: an element misses 1e-4 + 1e-4·|truth|, and the error is more than twice "
+          "the FP32 library's");
+    }
+  }
+
+  std::optional<Rejection> check_determinism() {
+    const std::uint64_t seed = sampler_->fresh_seed();
+    std::set<std::uint64_t> digests;
+    for (int i = 0; i < determinism_runs; ++i) {
+      sampler_->run(*runnable_, seed);
+      digests.insert(tools_->digest(buffers_->output(), *stream_));
+    }
+    result_.deterministic = digests.size() == 1;
+    if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
+    const auto rejection = checker_->judge(seed, nullptr, nullptr);
+    lap("determinism");
+    return rejection;
+  }
+
+  void check_stress_inputs() {
+    if (!options_.stress) {
+      note_badge("robust: not tried");
+      return;
+    }
+    result_.robust = true;
+    for (const StressCase& stress : problem_.stress_cases) {
+      const std::uint64_t seed = sampler_->fresh_seed();
+      sampler_->run(*runnable_, seed, &stress);
+      if (auto rejection = checker_->judge(seed, &stress, nullptr)) {
+        result_.robust = false;
+        note_badge("robust: " + stress.name + ": " + rejection->message);
+        break;
+      }
+    }
+    lap("stress");
+  }
+
+  /// Which of the candidate's timed samples are compared with the truth.
+  std::set<int> unannounced_checks() {
+    const int count =
+        std::min(options_.samples,
+                 std::max(fewest_timed_checks, options_.samples / timed_samples_per_check));
+    std::set<int> chosen;
+    while (static_cast<int>(chosen.size()) < count) {
+      chosen.insert(
+          static_cast<int>(sampler_->fresh_seed() % static_cast<std::uint64_t>(options_.samples)));
+    }
+    return chosen;
+  }
+
+  std::optional<Rejection> time_samples() {
+    const std::string candidate_name = "candidate";
+    const std::string repeated_headline = "headline again";
+    const std::set<int> checked = unannounced_checks();
+    std::optional<Rejection> rejection;
+    int sample = 0;
+
+    std::vector<TimedSubject> subjects;
+    subjects.push_back({candidate_name, [&] {
+                          if (rejection) return std::int64_t{0};
+                          const std::int64_t elapsed = sampler_->timed_run(*runnable_);
+                          if (checked.contains(sample++)) {
+                            rejection = checker_->judge(sampler_->last_seed(), nullptr, nullptr);
+                            if (rejection) rejection->message += " (in a timed run)";
+                          }
+                          return elapsed;
+                        }});
+    for (const PreparedReference& reference : references_) {
+      if (!reference.runnable) continue;
+      subjects.push_back({reference.id, [&] { return sampler_->timed_run(*reference.runnable); }});
+    }
+    const int headline = headline_index();
+    if (headline >= 0) {
+      subjects.push_back({repeated_headline, [&] {
+                            return sampler_->timed_run(
+                                *references_[static_cast<std::size_t>(headline)].runnable);
+                          }});
+    }
+
+    auto samples = measure_interleaved(subjects, options_.samples);
+    if (rejection) return rejection;
+    result_.timing = summarise(std::move(samples[candidate_name]));
+    for (const PreparedReference& reference : references_) {
+      result_.references.push_back(reference_result(reference, samples));
+    }
+    if (headline >= 0) note_noise(samples[repeated_headline]);
+    lap("timing");
+    return std::nullopt;
+  }
+
+  ReferenceResult reference_result(const PreparedReference& reference,
+                                   std::map<std::string, std::vector<std::int64_t>>& samples) {
+    ReferenceResult result;
+    result.id = reference.id;
+    result.unavailable = reference.unavailable;
+    if (!reference.runnable) return result;
+    result.details = reference.runnable->details();
+    result.timing = summarise(samples.at(reference.id));
+    result.percent_of_reference =
+        percent_of_reference(result.timing.samples_ns, result_.timing->samples_ns);
+    if (auto found = reference_errors_.find(reference.id); found != reference_errors_.end()) {
+      result.errors = found->second;
+    }
+    return result;
+  }
+
+  /// The headline against itself: what a ratio of 100% looks like on this machine.
+  void note_noise(const std::vector<std::int64_t>& repeated) {
+    const ReferenceResult* headline = result_.headline();
+    const Percent noise = percent_of_reference(headline->timing.samples_ns, repeated);
+    const double half_width = std::max(noise.high - 100.0, 100.0 - noise.low);
+    constexpr double ppm_per_percent = 1e4;
+    result_.reference_noise_ppm = static_cast<std::int64_t>(half_width * ppm_per_percent);
+  }
+
+  /// Alternating blocks: some samples of the other process, some of the candidate.
+  std::optional<Rejection> time_external_references() {
+    const int block = std::max(1, options_.samples / external_blocks);
+    for (const std::string& id : options_.external_references) {
+      ReferenceResult result;
+      result.id = id;
+      std::vector<std::int64_t> external_ns;
+      std::vector<std::int64_t> candidate_ns;
+      Result<std::unique_ptr<ExternalReference>> external = source_.make_external(id, problem_);
+      if (!external) result.unavailable = external.error().message;
+      for (int i = 0; external && i < external_blocks; ++i) {
+        Result<std::vector<std::int64_t>> times =
+            (*external)->time_block(block, sampler_->fresh_seed());
+        if (!times) {
+          result.unavailable = times.error().message;
+          break;
+        }
+        external_ns.insert(external_ns.end(), times->begin(), times->end());
+        for (int k = 0; k < block; ++k) candidate_ns.push_back(sampler_->timed_run(*runnable_));
+      }
+      if (candidate_ns.empty()) {
+        result_.references.push_back(std::move(result));
+        continue;
+      }
+      if (auto rejection = checker_->judge(sampler_->last_seed(), nullptr, nullptr))
+        return rejection;
+      if (result.unavailable.empty()) {
+        result.details = (*external)->details();
+        result.percent_of_reference = percent_of_reference(external_ns, candidate_ns);
+        result.timing = summarise(std::move(external_ns));
+      }
+      result_.references.push_back(std::move(result));
+    }
+    if (!options_.external_references.empty()) lap("external");
+    return std::nullopt;
+  }
+
+  std::optional<Rejection> check_plausibility() {
+    const std::int64_t limit =
+        implausible_below_ns(problem_, report_.ceilings, device_->properties());
+    if (result_.timing->median_ns >= limit) return std::nullopt;
+    return Rejection{Status::implausible_time,
+                     "median " + std::to_string(result_.timing->median_ns) +
+                         " ns: this device cannot do the work in under " + std::to_string(limit)};
+  }
+
+  /// The first reference that could be made.
+  int headline_index() const {
+    for (std::size_t i = 0; i < references_.size(); ++i) {
+      if (references_[i].runnable) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  void note_badge(const std::string& reason) {
+    result_.badge_notes += (result_.badge_notes.empty() ? "" : "; ") + reason;
+  }
+
+  void lap(const std::string& phase) {
+    const Clock::time_point now = Clock::now();
+    result_.split_ns.emplace_back(
+        phase, std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_lap_).count());
+    last_lap_ = now;
+  }
+
+  const Candidate& candidate_;
+  const Problem& problem_;
+  const EvaluateOptions& options_;
+  const ReferenceSource& source_;
+  EvaluationReport& report_;
+  Evaluation& result_;
+  Clock::time_point last_lap_ = Clock::now();
+
+  std::optional<Device> device_;
+  std::optional<Stream> stream_;
+  std::optional<GpuMonitor> monitor_;
+  std::optional<DeviceTools> tools_;
+  std::optional<ProblemBuffers> buffers_;
+  std::optional<Sampler> sampler_;
+  std::optional<Checker> checker_;
+  std::vector<PreparedReference> references_;
+  std::map<std::string, ErrorStats> reference_errors_;
+  std::unique_ptr<Runnable> runnable_;
+};
+
+}  // namespace
+
+EvaluationReport evaluate_here(const Candidate& candidate, const EvaluateOptions& options,
+                               const ReferenceSource& references,
+                               const std::function<void()>& started) {
+  EvaluationReport report;
+  report.evaluation.problem = candidate.problem;
+  report.evaluation.kernel = candidate.name;
+  report.evaluation.sha256 = candidate_sha256(candidate);
+  const Problem* problem = find_problem(candidate.problem);
+  bool running = false;
+  try {
+    EvaluationRun(candidate, *problem, options, references, report).run([&] {
+      running = true;
+      started();
+    });
+  } catch (const SetupFailure& failure) {
+    report.failure = failure.what();
+  } catch (const CudaError& error) {
+    if (running) {
+      report.evaluation.status =
+          is_refused_launch(error.code()) ? Status::launch_failed : Status::crashed;
+      report.evaluation.message = error.what();
+    } else {
+      report.failure = error.what();
+    }
+  }
+  return report;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,229 @@
+#include <fcntl.h>
+#include <unistd.h>
+#include <boost/json.hpp>
+
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <string>
+
+#include "harness/evaluate.h"
+#include "harness/isolate.h"
+
+namespace rekernel {
+
+namespace {
+
+constexpr const char* where_request = "evaluation request";
+constexpr const char* where_report = "evaluation report";
+
+boost::json::object to_json(const DeviceProperties& device) {
+  return {{"name", device.name},
+          {"uuid", device.uuid},
+          {"major", device.major},
+          {"minor", device.minor},
+          {"multiprocessors", device.multiprocessors},
+          {"l2_bytes", device.l2_bytes},
+          {"memory_bytes", device.memory_bytes},
+          {"shared_bytes_per_block", device.shared_bytes_per_block},
+          {"clock_khz", device.clock_khz},
+          {"driver_version", device.driver_version}};
+}
+
+DeviceProperties read_device(JsonReader reader) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  DeviceProperties device;
+  device.name = reader.required("name").string();
+  device.uuid = reader.required("uuid").string();
+  device.major = static_cast<int>(reader.required("major").integer(0, 1000));
+  device.minor = static_cast<int>(reader.required("minor").integer(0, 1000));
+  device.multiprocessors = static_cast<int>(reader.required("multiprocessors").integer(0, 1 << 20));
+  device.l2_bytes = reader.required("l2_bytes").integer(0, most);
+  device.memory_bytes = reader.required("memory_bytes").integer(0, most);
+  device.shared_bytes_per_block = reader.required("shared_bytes_per_block").integer(0, most);
+  device.clock_khz = reader.required("clock_khz").integer(0, most);
+  device.driver_version = static_cast<int>(reader.required("driver_version").integer(0, 1 << 30));
+  return device;
+}
+
+boost::json::object to_json(const EvaluationReport& report) {
+  boost::json::object json{{"failure", report.failure},
+                           {"evaluation", rekernel::to_json(report.evaluation)},
+                           {"copy_bytes_per_s", report.ceilings.copy_bytes_per_s},
+                           {"fp16_flops_per_s", report.ceilings.fp16_flops_per_s}};
+  if (report.device) json["device"] = to_json(*report.device);
+  return json;
+}
+
+Result<EvaluationReport> report_from_json(const std::string& text) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  Result<boost::json::value> json = parse_json(text, where_report);
+  if (!json) return json.error();
+  JsonReader reader(where_report, *json);
+  EvaluationReport report;
+  report.failure = reader.required("failure").string();
+  Result<Evaluation> evaluation = evaluation_from_json(reader.required("evaluation"));
+  if (!evaluation) return evaluation.error();
+  report.evaluation = std::move(*evaluation);
+  report.ceilings.copy_bytes_per_s = reader.required("copy_bytes_per_s").integer(0, most);
+  report.ceilings.fp16_flops_per_s = reader.required("fp16_flops_per_s").integer(0, most);
+  if (auto device = reader.optional("device")) report.device = read_device(*device);
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  return report;
+}
+
+boost::json::array names(const std::vector<std::string>& values) {
+  return boost::json::array(values.begin(), values.end());
+}
+
+std::string request_text(const Candidate& candidate, const EvaluateOptions& options) {
+  return boost::json::serialize(boost::json::object{{"options", to_json(options)},
+                                                    {"plan", candidate_json(candidate)},
+                                                    {"source", candidate.program.source}});
+}
+
+/// What a child that gave no report says of the candidate, or of the harness.
+EvaluationReport report_of_dead_child(EvaluationReport report, const ChildOutcome& outcome) {
+  Evaluation& evaluation = report.evaluation;
+  const std::string words = outcome.last_words.empty() ? "" : ": " + outcome.last_words;
+  switch (outcome.end) {
+    case ChildOutcome::End::startup_deadline:
+      evaluation.status = Status::timed_out;
+      evaluation.message = "not ready to run by the start-up deadline" + words;
+      break;
+    case ChildOutcome::End::run_deadline:
+      evaluation.status = Status::timed_out;
+      evaluation.message = "not done by the run deadline" + words;
+      break;
+    case ChildOutcome::End::signalled:
+      evaluation.status = Status::crashed;
+      evaluation.message = std::string("the process died of ") + strsignal(outcome.code) + words;
+      break;
+    case ChildOutcome::End::exited:
+      evaluation.status = Status::crashed;
+      evaluation.message = "the process ended with status " + std::to_string(outcome.code) + words;
+      break;
+  }
+  return report;
+}
+
+std::string read_standard_input() {
+  std::string text;
+  char chunk[65536];
+  for (ssize_t count; (count = ::read(STDIN_FILENO, chunk, sizeof chunk)) > 0;) {
+    text.append(chunk, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+struct Request {
+  EvaluateOptions options;
+  Candidate candidate;
+};
+
+Result<Request> read_request(const std::string& text) {
+  Result<boost::json::value> json = parse_json(text, where_request);
+  if (!json) return json.error();
+  JsonReader reader(where_request, *json);
+  Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
+  if (!options) return options.error();
+  const std::string plan = reader.required("plan").string();
+  std::string source = reader.required("source").string();
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  Result<Candidate> candidate = parse_candidate(plan, std::move(source), where_request);
+  if (!candidate) return candidate.error();
+  return Request{std::move(*options), std::move(*candidate)};
+}
+
+}  // namespace
+
+boost::json::object to_json(const EvaluateOptions& options) {
+  boost::json::object json{{"references", names(options.references)},
+                           {"external_references", names(options.external_references)},
+                           {"device", options.device},
+                           {"samples", options.samples},
+                           {"stress", options.stress},
+                           {"once", options.once},
+                           {"startup_deadline_s", options.startup_deadline.count()},
+                           {"run_deadline_s", options.run_deadline.count()}};
+  if (options.seed) json["seed"] = std::to_string(*options.seed);
+  return json;
+}
+
+Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
+  constexpr std::int64_t longest_deadline_s = 86400;
+  EvaluateOptions options;
+  for (JsonReader& id : reader.required("references").array()) {
+    options.references.push_back(id.string());
+  }
+  for (JsonReader& id : reader.required("external_references").array()) {
+    options.external_references.push_back(id.string());
+  }
+  options.device = static_cast<int>(reader.required("device").integer(0, 1024));
+  options.samples = static_cast<int>(reader.required("samples").integer(1, 100000));
+  options.stress = reader.required("stress").boolean();
+  options.once = reader.required("once").boolean();
+  options.startup_deadline =
+      std::chrono::seconds(reader.required("startup_deadline_s").integer(1, longest_deadline_s));
+  options.run_deadline =
+      std::chrono::seconds(reader.required("run_deadline_s").integer(1, longest_deadline_s));
+  if (auto seed = reader.optional("seed")) options.seed = std::stoull(seed->string());
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  return options;
+}
+
+EvaluationReport evaluate_isolated(const Candidate& candidate, const EvaluateOptions& options) {
+  EvaluationReport report;
+  report.evaluation.problem = candidate.problem;
+  report.evaluation.kernel = candidate.name;
+  report.evaluation.sha256 = candidate_sha256(candidate);
+
+  Result<ChildOutcome> outcome =
+      run_child({own_executable(), "evaluate-worker"}, request_text(candidate, options),
+                options.startup_deadline, options.run_deadline);
+  if (!outcome) {
+    report.failure = outcome.error().message;
+    return report;
+  }
+  // A report counts only from a child that ended well: one that dies while writing wrote no
+  // verdict.
+  if (outcome->end == ChildOutcome::End::exited && outcome->code == 0) {
+    Result<EvaluationReport> received = report_from_json(outcome->result);
+    if (received) return std::move(*received);
+    report.failure = received.error().message;
+    return report;
+  }
+  return report_of_dead_child(std::move(report), *outcome);
+}
+
+int run_evaluation_worker(const ReferenceSource& references) {
+  if (::fcntl(result_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    return 2;  // started by hand: there is no pipe to report to
+  }
+  EvaluationReport report;
+  bool started = false;
+  auto start = [&started] {
+    if (!started) report_started(result_descriptor);
+    started = true;
+  };
+  Result<Request> request = read_request(read_standard_input());
+  if (!request) {
+    report.evaluation.status = Status::invalid_plan;
+    report.evaluation.message = request.error().message;
+  } else {
+    try {
+      report = evaluate_here(request->candidate, request->options, references, start);
+    } catch (const std::exception& error) {
+      report.failure = error.what();
+    }
+  }
+  start();
+  write_all(result_descriptor, boost::json::serialize(to_json(report)));
+  // Past a device fault, CUDA's own destructors can hang or crash; everything is said.
+  ::_exit(0);
+}
+
+}  // namespace rekernel

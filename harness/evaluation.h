@@ -1,0 +1,121 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/compile.h"
+#include "harness/json.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+enum class Status {
+  passed,
+  invalid_plan,
+  compile_failed,
+  launch_failed,
+  timed_out,
+  crashed,
+  wrong_result,
+  out_of_bounds_write,
+  modified_input,
+  implausible_time,
+};
+const char* to_string(Status status);
+std::optional<Status> status_from_string(std::string_view text);
+
+/// Errors of one output against the float64 truth.
+struct ErrorStats {
+  double max_abs = 0;
+  double rms = 0;
+  double truth_rms = 0;
+  double worst_tolerance_ratio = 0;  ///< max of |err| ÷ (absolute + relative·|truth|)
+  double worst_strict_ratio = 0;     ///< the same with 1e-4 and 1e-4
+  std::int64_t failing = 0;          ///< elements outside the tolerance, NaN included
+  std::int64_t unwritten = 0;        ///< elements that still hold the poison
+  std::int64_t first_failing = -1;   ///< flat index, −1 if none
+  double first_value = 0;
+  double first_truth = 0;
+};
+
+/// Times of one runnable. All integer nanoseconds.
+struct Timing {
+  std::vector<std::int64_t> samples_ns;
+  std::int64_t median_ns = 0;
+  std::int64_t low_ns = 0;   ///< 25th percentile
+  std::int64_t high_ns = 0;  ///< 75th percentile
+};
+
+/// Reference time ÷ kernel time in percent, with its 95% confidence interval.
+struct Percent {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct ReferenceResult {
+  std::string id;
+  std::string details;      ///< engine or algorithm
+  std::string unavailable;  ///< why there is no time; empty if there is
+  Timing timing;
+  std::optional<ErrorStats> errors;  ///< on the candidate's first seed
+  std::optional<Percent> percent_of_reference;
+};
+
+/// State of the GPU around the timed samples.
+struct GpuConditions {
+  int sm_clock_mhz = 0;  ///< median over the samples
+  int temperature_c = 0;
+  int power_w = 0;
+  std::int64_t throttle_reasons = 0;  ///< NVML bit mask, of reasons that slow the clock
+  int rejected_samples = 0;           ///< samples thrown away because of throttling
+};
+
+/// Everything that was found out about one candidate on one device.
+struct Evaluation {
+  std::string problem;
+  std::string kernel;
+  std::string sha256;
+  Status status = Status::crashed;
+  std::string message;  ///< one line; empty when passed
+  std::string target;   ///< "sm_90a"
+
+  std::vector<KernelResources> resources;
+  std::string compile_log;
+  std::vector<std::uint64_t> seeds;
+  std::optional<ErrorStats> errors;  ///< the worst over all seeds
+
+  bool strict = false;
+  bool robust = false;
+  bool deterministic = false;
+  std::string badge_notes;  ///< why a badge was refused, one line
+
+  std::optional<Timing> timing;
+  std::int64_t floor_ns = 0;
+  std::vector<ReferenceResult> references;  ///< the headline first
+  std::int64_t reference_noise_ppm =
+      0;  ///< the headline against itself: half width of the 95% interval
+  GpuConditions conditions;
+
+  /// Where the wall time went: (phase, nanoseconds).
+  std::vector<std::pair<std::string, std::int64_t>> split_ns;
+
+  std::vector<std::string> badges() const;
+  const ReferenceResult* headline() const;
+};
+
+/// Ceilings of the device, measured in the same process.
+struct Ceilings {
+  std::int64_t copy_bytes_per_s = 0;
+  std::int64_t fp16_flops_per_s = 0;
+};
+
+boost::json::object to_json(const Evaluation& evaluation);
+Result<Evaluation> evaluation_from_json(JsonReader reader);
+
+}  // namespace rekernel

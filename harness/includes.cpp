@@ -1,0 +1,219 @@
+// Which headers a candidate may include. The check reads characters, not tokens: it takes every
+// directive for real, wherever it stands, and repeats itself for each way in which compilers are
+// known to join lines, so that what it sees does not depend on agreeing with the compiler about
+// comments and strings. What this refuses without need (prose about #include, say) is easily
+// reworded.
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <vector>
+
+#include "harness/candidate.h"
+
+namespace rekernel {
+namespace {
+
+constexpr std::array allowed_headers = {"problem.h",      "cuda_fp16.h", "cuda_bf16.h",
+                                        "cuda_fp8.h",     "mma.h",       "cooperative_groups.h",
+                                        "cuda_pipeline.h"};
+constexpr std::array allowed_folders = {"cooperative_groups/", "cuda/"};
+
+std::string allow_list() {
+  std::string text;
+  for (const char* name : allowed_headers) text += std::string(name) + ", ";
+  for (const char* name : allowed_folders) text += std::string(name) + "…, ";
+  text.resize(text.size() - 2);
+  return text;
+}
+
+/// The source as a compiler with these habits sees it after joining lines.
+struct View {
+  std::string text;
+  std::vector<std::size_t> lines;  ///< line number of every character
+};
+
+View make_view(std::string_view source, bool trigraphs, bool blanks_before_newline) {
+  View view;
+  std::size_t line = 1;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    char c = source[i];
+    if (trigraphs && source.substr(i, 3) == "\?\?=") c = '#', i += 2;
+    if (trigraphs && source.substr(i, 3) == "\?\?/") c = '\\', i += 2;
+    if (c == '\\') {
+      std::size_t next = i + 1;
+      const auto blank = [&](char d) {
+        return d == '\r' || (blanks_before_newline && (d == ' ' || d == '\t'));
+      };
+      while (next < source.size() && blank(source[next])) ++next;
+      if (next < source.size() && source[next] == '\n') {
+        ++line;
+        i = next;
+        continue;
+      }
+    }
+    view.text += c;
+    view.lines.push_back(line);
+    if (c == '\n') ++line;
+  }
+  return view;
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+
+class Scanner {
+ public:
+  explicit Scanner(const View& view) : text_(view.text), lines_(view.lines) {}
+
+  /// The first thing to refuse, as "line 3: …".
+  std::optional<std::string> refusal() {
+    for (std::size_t i = 0; i < text_.size() && !refusal_; ++i) {
+      if (text_[i] == '#') check_directive(i, i + 1);
+      if (text_.substr(i, 2) == "%:") check_directive(i, i + 2);
+      if (text_[i] == '\\') check_escape(i);
+      if (is_word(text_[i]) && (i == 0 || !is_word(text_[i - 1]))) check_word(i);
+      if (text_.substr(i, 8) == ".include" || text_.substr(i, 6) == "incbin") {
+        refuse(i, "assembler directives that read files are not allowed");
+      }
+    }
+    return refusal_;
+  }
+
+ private:
+  void refuse(std::size_t at, const std::string& why) {
+    if (!refusal_) refusal_ = "line " + std::to_string(lines_[at]) + ": " + why;
+  }
+
+  std::string_view word(std::size_t at) const {
+    std::size_t end = at;
+    while (end < text_.size() && is_word(text_[end])) ++end;
+    return text_.substr(at, end - at);
+  }
+
+  char at(std::size_t i) const { return i < text_.size() ? text_[i] : '\n'; }
+
+  /// Behind blanks and block comments. Characters outside ASCII count as blanks: some are.
+  std::size_t skip_blanks(std::size_t i) const {
+    while (i < text_.size()) {
+      const char c = text_[i];
+      if (c == ' ' || c == '\t' || c == '\r' || static_cast<unsigned char>(c) >= 0x80) {
+        ++i;
+      } else if (text_.substr(i, 2) == "/*") {
+        const std::size_t end = text_.find("*/", i + 2);
+        i = end == std::string_view::npos ? text_.size() : end + 2;
+      } else {
+        break;
+      }
+    }
+    return i;
+  }
+
+  void check_directive(std::size_t hash, std::size_t behind) {
+    const std::size_t begin = skip_blanks(behind);
+    const std::string_view name = word(begin);
+    if (name == "include") {
+      check_header(hash, begin + name.size());
+    } else if (name == "include_next" || name == "import" || name == "embed") {
+      refuse(hash, "#" + std::string(name) + " is not allowed");
+    } else if (name == "pragma") {
+      const std::string_view pragma = word(skip_blanks(begin + name.size()));
+      if (pragma != "unroll" && pragma != "nounroll" && pragma != "once" &&
+          !pragma.starts_with("nv_")) {
+        refuse(hash, "only #pragma unroll, nounroll, once and nv_… are allowed");
+      }
+    }
+  }
+
+  void check_header(std::size_t hash, std::size_t behind) {
+    const std::size_t open = skip_blanks(behind);
+    const char closing = at(open) == '<' ? '>' : '"';
+    std::size_t close = open + 1;
+    while (at(close) != '\n' && at(close) != closing) ++close;
+    const std::size_t end = skip_blanks(close + 1);
+    const bool complete = (at(open) == '<' || at(open) == '"') && at(close) == closing &&
+                          (at(end) == '\n' || text_.substr(end, 2) == "//");
+    if (!complete) {
+      refuse(hash, "#include takes <name> or \"name\" and nothing else on its line");
+      return;
+    }
+    const std::string name(text_.substr(open + 1, close - open - 1));
+    if (!allowed(name)) {
+      refuse(hash,
+             "the header \"" + name.substr(0, 60) + "\" is not on the allow-list: " + allow_list());
+    }
+  }
+
+  static bool allowed(std::string_view name) {
+    if (std::find(allowed_headers.begin(), allowed_headers.end(), name) != allowed_headers.end()) {
+      return true;
+    }
+    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+      return (is_word(c) && c != '$') || c == '/' || c == '.';
+    });
+    return plain && name.find("..") == std::string_view::npos &&
+           name.find("//") == std::string_view::npos &&
+           std::any_of(allowed_folders.begin(), allowed_folders.end(), [&](const char* folder) {
+             return name.starts_with(folder) && !name.ends_with('/');
+           });
+  }
+
+  /// Letters spelled as universal character names could make up any of the words above.
+  void check_escape(std::size_t i) {
+    const std::string_view rest = text_.substr(i + 1);
+    const auto ascii = [&](std::string_view zeros) {
+      return rest.starts_with(zeros) && rest.size() > zeros.size() && rest[zeros.size()] < '8';
+    };
+    if (ascii("u00") || ascii("U000000") || rest.starts_with("u{") || rest.starts_with("N{")) {
+      refuse(i, "universal character names of this kind are not allowed");
+    }
+  }
+
+  void check_word(std::size_t i) {
+    const std::string_view name = word(i);
+    if (name == "__has_include" || name == "__has_include_next" || name == "__has_embed" ||
+        name == "_Pragma" || name == "__pragma") {
+      refuse(i, std::string(name) + " is not allowed");
+    }
+    if (name != "import") return;
+    std::size_t behind = skip_blanks(i + name.size());
+    while (behind < text_.size() && text_[behind] == '\n') behind = skip_blanks(behind + 1);
+    const char next = at(behind);
+    if (next == '<' || next == '"') refuse(i, "import is not allowed");
+  }
+
+  std::string_view text_;
+  const std::vector<std::size_t>& lines_;
+  std::optional<std::string> refusal_;
+};
+
+/// Error unless the text holds printable characters, tabs and newlines only: others may be blanks
+/// or line ends to a compiler.
+Result<Ok> check_characters(std::string_view source, const std::string& where) {
+  std::size_t line = 1;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(source[i]);
+    if (c == '\n') ++line;
+    const bool line_end = c == '\r' && i + 1 < source.size() && source[i + 1] == '\n';
+    if ((c < 0x20 && c != '\n' && c != '\t' && !line_end) || c == 0x7F) {
+      return Error{where + ": line " + std::to_string(line) + ": control character " +
+                   std::to_string(c)};
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<Ok> check_includes(std::string_view source, const std::string& where) {
+  if (auto characters = check_characters(source, where); !characters) return characters;
+  for (const bool trigraphs : {false, true}) {
+    for (const bool blanks_before_newline : {false, true}) {
+      const View view = make_view(source, trigraphs, blanks_before_newline);
+      if (const auto refusal = Scanner(view).refusal()) return Error{where + ": " + *refusal};
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace rekernel

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// Parses strict JSON. `where` (a file name, say) starts every error message.
+Result<boost::json::value> parse_json(std::string_view text, const std::string& where);
+
+/// Two-space indented JSON with a final newline; short arrays and objects stay on one line.
+std::string pretty_json(const boost::json::value& value);
+
+/// Whether the bytes are well-formed UTF-8, so that they can become a JSON string.
+bool is_utf8(std::string_view bytes);
+/// Whether the text is a C identifier of at most 64 characters.
+bool is_identifier(std::string_view text);
+
+/// One field of untrusted JSON, with the place it came from. All readers made from one root share
+/// their first error: getters return a harmless default once anything was wrong, so that a parser
+/// reads straight through and asks for the verdict at the end.
+///
+///   JsonReader root("kernel.json", value);
+///   auto name = root.required("name").string();
+///   root.no_other_keys();
+///   if (auto error = root.error()) return *error;
+class JsonReader {
+ public:
+  JsonReader(std::string where, const boost::json::value& value);
+
+  JsonReader required(std::string_view key);
+  std::optional<JsonReader> optional(std::string_view key);
+  bool has(std::string_view key) const;
+  /// Fails on every key that was asked for by neither `required` nor `optional`.
+  void no_other_keys();
+
+  std::vector<JsonReader> array(std::size_t min_size = 0, std::size_t max_size = 1u << 20);
+  /// Every entry of an object with free keys, in file order.
+  std::vector<std::pair<std::string, JsonReader>> entries(std::size_t max_size = 1024);
+
+  std::int64_t integer(std::int64_t min, std::int64_t max);
+  double real();
+  bool boolean();
+  std::string string(std::size_t max_length = 1u << 20);
+  /// A C identifier of at most 64 characters.
+  std::string identifier();
+
+  bool is_string() const;
+  bool is_object() const;
+  bool is_integer() const;
+  const boost::json::value& raw() const { return *value_; }
+
+  /// Records "<place>: <problem>" unless an earlier error stands.
+  void fail(const std::string& problem);
+  /// Records "<place>: expected <expected>, got <the value, shortened>".
+  void expect(const std::string& expected);
+  std::optional<Error> error() const { return *first_error_; }
+  const std::string& place() const { return place_; }
+
+ private:
+  JsonReader(std::string place, const boost::json::value* value,
+             std::shared_ptr<std::optional<Error>> first_error);
+  const boost::json::object* object_or_fail();
+  JsonReader child(std::string_view key, const boost::json::value* value) const;
+  bool failed() const { return first_error_->has_value(); }
+
+  std::string place_;
+  std::string separator_ = ".";  ///< between this place and a key: ": " below the root
+  const boost::json::value* value_;
+  std::shared_ptr<std::optional<Error>> first_error_;
+  std::shared_ptr<std::vector<std::string>> asked_;
+};
+
+}  // namespace rekernel

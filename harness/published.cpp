@@ -1,0 +1,33 @@
+#include "harness/published.h"
+
+#include <boost/json.hpp>
+
+#include "harness/files.h"
+#include "harness/json.h"
+
+namespace rekernel {
+
+Result<std::map<std::string, PublishedFigures>> load_published(const std::filesystem::path& root) {
+  const std::filesystem::path path = root / "results" / "published.json";
+  Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  Result<boost::json::value> json = parse_json(*text, path.string());
+  if (!json) return json.error();
+
+  JsonReader reader(path.string(), *json);
+  reader.required("schema").integer(1, 1);
+  std::map<std::string, PublishedFigures> figures;
+  for (auto& [problem, entry] : reader.required("problems").entries()) {
+    PublishedFigures& one = figures[problem];
+    if (auto value = entry.optional("percent_of_pytorch_eager")) {
+      one.percent_of_pytorch_eager = value->real();
+    }
+    if (auto value = entry.optional("percent_of_torch_compile")) {
+      one.percent_of_torch_compile = value->real();
+    }
+  }
+  if (auto error = reader.error()) return *error;
+  return figures;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,76 @@
+#include "harness/sampler.h"
+
+#include <algorithm>
+
+#include "harness/statistics.h"
+
+namespace rekernel {
+
+namespace {
+
+constexpr int tries_under_throttling = 5;
+
+std::mt19937_64 unforeseeable_generator() {
+  std::random_device entropy;
+  std::seed_seq seed{entropy(), entropy(), entropy(), entropy()};
+  return std::mt19937_64(seed);
+}
+
+std::int64_t cache_filler_bytes(const DeviceProperties& device) {
+  return std::max<std::int64_t>(2 * device.l2_bytes, 1 << 20) / 16 * 16 + 16;
+}
+
+template <class Field>
+int median_of(const std::vector<GpuReading>& readings, Field field) {
+  std::vector<std::int64_t> values;
+  for (const GpuReading& reading : readings) values.push_back(reading.*field);
+  return values.empty() ? 0 : static_cast<int>(quantile(values, 0.5));
+}
+
+}  // namespace
+
+Sampler::Sampler(const ProblemBuffers& buffers, const DeviceTools& tools,
+                 const DeviceProperties& device, const Stream& stream)
+    : buffers_(buffers),
+      tools_(tools),
+      stream_(stream),
+      cache_filler_(cache_filler_bytes(device)),
+      generator_(unforeseeable_generator()) {}
+
+std::int64_t Sampler::run(Runnable& runnable, std::uint64_t seed, const StressCase* stress) {
+  buffers_.fill_inputs(seed, stress, stream_);
+  buffers_.poison(stream_);
+  tools_.overwrite({cache_filler_.get(), cache_filler_.bytes()}, stream_);
+  start_.record(stream_);
+  runnable.enqueue(stream_.get());
+  stop_.record(stream_);
+  const std::int64_t elapsed = elapsed_ns(start_, stop_);
+  stream_.synchronize();  // an error of work that the events did not wait for must show here
+  return elapsed;
+}
+
+std::int64_t Sampler::timed_run(Runnable& runnable) {
+  for (int attempt = 1;; ++attempt) {
+    last_seed_ = fresh_seed();
+    const std::int64_t elapsed = run(runnable, last_seed_);
+    if (!monitor_) return elapsed;
+    const GpuReading reading = monitor_->read();
+    readings_.push_back(reading);
+    if (!reading.throttled() || attempt == tries_under_throttling) return elapsed;
+    ++rejected_samples_;
+  }
+}
+
+GpuConditions Sampler::conditions() const {
+  GpuConditions conditions;
+  conditions.sm_clock_mhz = median_of(readings_, &GpuReading::sm_clock_mhz);
+  conditions.temperature_c = median_of(readings_, &GpuReading::temperature_c);
+  conditions.power_w = median_of(readings_, &GpuReading::power_w);
+  for (const GpuReading& reading : readings_) {
+    conditions.throttle_reasons |= reading.throttle_reasons;
+  }
+  conditions.rejected_samples = rejected_samples_;
+  return conditions;
+}
+
+}  // namespace rekernel

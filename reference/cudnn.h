@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cudnn.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/cuda.h"
+#include "harness/launch.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// cuDNN's functions that the references call, loaded at run time. Members carry the API's own
+/// names.
+struct CudnnApi {
+// clang-format off
+#define REKERNEL_CUDNN_FUNCTIONS(X) \
+  X(cudnnGetVersion) X(cudnnGetErrorString) X(cudnnGetLastErrorString) X(cudnnCreate) \
+  X(cudnnDestroy) X(cudnnSetStream) X(cudnnBackendCreateDescriptor) \
+  X(cudnnBackendDestroyDescriptor) X(cudnnBackendSetAttribute) X(cudnnBackendGetAttribute) \
+  X(cudnnBackendFinalize) X(cudnnBackendExecute) X(cudnnCreateTensorDescriptor) \
+  X(cudnnDestroyTensorDescriptor) X(cudnnSetTensor4dDescriptor) X(cudnnAddTensor) \
+  X(cudnnSoftmaxForward) X(cudnnCreatePoolingDescriptor) X(cudnnDestroyPoolingDescriptor) \
+  X(cudnnSetPooling2dDescriptor) X(cudnnPoolingForward) X(cudnnCreateActivationDescriptor) \
+  X(cudnnDestroyActivationDescriptor) X(cudnnSetActivationDescriptor) \
+  X(cudnnActivationForward)
+// clang-format on
+#define REKERNEL_DECLARE(name) decltype(&::name) name = nullptr;
+  REKERNEL_CUDNN_FUNCTIONS(REKERNEL_DECLARE)
+#undef REKERNEL_DECLARE
+
+  /// "9.19.0"
+  std::string version() const;
+  /// What the library says of a failed call, one line.
+  std::string describe(cudnnStatus_t status) const;
+};
+
+/// Loads cuDNN on first use; the error says that it was not found, or what it lacks.
+Result<const CudnnApi*> load_cudnn();
+
+/// A cuDNN handle on the current context. Shared by the plans that run on it.
+class Cudnn {
+ public:
+  static Result<std::shared_ptr<const Cudnn>> open();
+  ~Cudnn();
+  Cudnn(const Cudnn&) = delete;
+  Cudnn& operator=(const Cudnn&) = delete;
+
+  const CudnnApi& api() const { return api_; }
+  cudnnHandle_t handle() const { return handle_; }
+  void set_stream(CUstream stream) const;
+  /// Throws std::runtime_error with the library's message.
+  void check(cudnnStatus_t status, const char* what) const;
+
+ private:
+  Cudnn(const CudnnApi& api, cudnnHandle_t handle) : api_(api), handle_(handle) {}
+
+  const CudnnApi& api_;
+  cudnnHandle_t handle_ = nullptr;
+};
+
+/// A tensor descriptor of the classic interface: packed, four extents.
+class CudnnTensor {
+ public:
+  CudnnTensor(const Cudnn& cudnn, cudnnDataType_t type, const std::vector<std::int64_t>& nchw);
+  cudnnTensorDescriptor_t get() const { return descriptor_.get(); }
+
+ private:
+  std::unique_ptr<std::remove_pointer_t<cudnnTensorDescriptor_t>,
+                  decltype(CudnnApi::cudnnDestroyTensorDescriptor)>
+      descriptor_;
+};
+
+/// One classic call of the library.
+class CudnnCall : public Runnable {
+ public:
+  using Function = std::function<void(CUstream)>;
+  CudnnCall(std::string details, Function call)
+      : details_(std::move(details)), call_(std::move(call)) {}
+  void enqueue(CUstream stream) override { call_(stream); }
+  std::string details() const override { return details_; }
+
+ private:
+  std::string details_;
+  Function call_;
+};
+
+/// Runs its steps one after the other; the details are a name and theirs.
+class Sequence : public Runnable {
+ public:
+  Sequence(std::vector<std::unique_ptr<Runnable>> steps, std::string name)
+      : steps_(std::move(steps)), name_(std::move(name)) {}
+  void enqueue(CUstream stream) override {
+    for (const auto& step : steps_) step->enqueue(stream);
+  }
+  std::string details() const override;
+
+ private:
+  std::vector<std::unique_ptr<Runnable>> steps_;
+  std::string name_;
+};
+
+}  // namespace rekernel

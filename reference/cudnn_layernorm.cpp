@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "reference/cudnn_graph.h"
+#include "reference/engine_choice.h"
+#include "reference/library_references.h"
+
+namespace rekernel {
+
+namespace {
+
+/// How a row of features is laid out for cuDNN's LayerNorm: all in one extent, or spread over the
+/// extents of the tensor that the row once was.
+struct LayerNormForm {
+  const char* name;
+  cudnnBackendNormFwdPhase_t phase;
+  bool features_as_channels;
+};
+
+constexpr LayerNormForm forms[] = {
+    {"inference, features as channels", CUDNN_NORM_FWD_INFERENCE, true},
+    {"inference, features as width", CUDNN_NORM_FWD_INFERENCE, false},
+    {"training, features as channels", CUDNN_NORM_FWD_TRAINING, true},
+    {"training, features as width", CUDNN_NORM_FWD_TRAINING, false},
+};
+
+struct LayerNorm {
+  std::int64_t batch, features;
+  float eps;
+  CUdeviceptr x, weight, bias, y;
+};
+
+LayerNorm describe_layer_norm(const Problem& problem, const Bindings& bindings) {
+  return {.batch = problem.attribute("batch"),
+          .features = problem.attribute("features"),
+          .eps = static_cast<float>(problem.real_attribute("eps")),
+          .x = bindings.at("x").pointer,
+          .weight = bindings.at("weight").pointer,
+          .bias = bindings.at("bias").pointer,
+          .y = bindings.at("y").pointer};
+}
+
+/// `statistics` holds two floats a row; the training phase writes them.
+CudnnGraph layer_norm_graph(const std::shared_ptr<const Cudnn>& cudnn, const LayerNormForm& form,
+                            const LayerNorm& norm, CUdeviceptr statistics) {
+  using Extents = std::vector<std::int64_t>;
+  CudnnGraph graph({.api = &cudnn->api(), .cudnn = cudnn});
+  constexpr cudnnDataType_t f32 = CUDNN_DATA_FLOAT;
+  const Extents rows = form.features_as_channels ? Extents{norm.batch, norm.features, 1, 1}
+                                                 : Extents{norm.batch, 1, 1, norm.features};
+  Extents one_row = rows;
+  one_row[0] = 1;
+  const Extents per_row = {norm.batch, 1, 1, 1};
+  const auto x = graph.buffer(f32, rows, norm.x);
+  const auto weight = graph.buffer(f32, one_row, norm.weight);
+  const auto bias = graph.buffer(f32, one_row, norm.bias);
+  const auto eps = graph.scalar(norm.eps, 4);
+  const auto y = graph.buffer(f32, rows, norm.y);
+  CudnnGraph::Tensor mean = 0;
+  CudnnGraph::Tensor inverse_deviation = 0;
+  if (form.phase == CUDNN_NORM_FWD_TRAINING) {
+    mean = graph.buffer(f32, per_row, statistics);
+    inverse_deviation = graph.buffer(
+        f32, per_row, statistics + sizeof(float) * static_cast<CUdeviceptr>(norm.batch));
+  }
+  graph.layer_norm(form.phase, x, weight, bias, eps, y, mean, inverse_deviation);
+  graph.seal();
+  return graph;
+}
+
+/// Keeps a buffer alive as long as what runs on it.
+class WithMemory : public Runnable {
+ public:
+  WithMemory(std::unique_ptr<Runnable> runnable, std::shared_ptr<DeviceBuffer> memory)
+      : memory_(std::move(memory)), runnable_(std::move(runnable)) {}
+  void enqueue(CUstream stream) override { runnable_->enqueue(stream); }
+  std::string details() const override { return runnable_->details(); }
+
+ private:
+  std::shared_ptr<DeviceBuffer> memory_;
+  std::unique_ptr<Runnable> runnable_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Runnable>> make_cudnn_layernorm(const ReferenceInfo& info,
+                                                       const Problem& problem,
+                                                       const Bindings& bindings,
+                                                       const Device& device) {
+  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
+  if (!cudnn) return cudnn.error();
+  const LayerNorm norm = describe_layer_norm(problem, bindings);
+  const auto statistics = std::make_shared<DeviceBuffer>(2 * sizeof(float) * norm.batch);
+
+  EngineSearch search;
+  search.offers = [&]() -> Result<std::vector<boost::json::object>> {
+    std::vector<boost::json::object> all;
+    std::string refusal;
+    for (const LayerNormForm& form : forms) {
+      Result<std::vector<boost::json::object>> offers =
+          guarded([&]() -> Result<std::vector<boost::json::object>> {
+            return engine_offers(layer_norm_graph(*cudnn, form, norm, statistics->get()), Math::any,
+                                 form.name);
+          });
+      if (!offers) {
+        refusal = offers.error().message;
+        continue;
+      }
+      all.insert(all.end(), offers->begin(), offers->end());
+    }
+    if (all.empty()) return Error{refusal};
+    return all;
+  };
+  search.make = [&](const boost::json::object& choice) -> Result<std::unique_ptr<Runnable>> {
+    Result<EngineConfiguration> engine = EngineConfiguration::from_json(choice);
+    if (!engine) return engine.error();
+    const boost::json::value* variant = choice.if_contains("variant");
+    for (const LayerNormForm& form : forms) {
+      if (!variant || *variant != form.name) continue;
+      return guarded([&]() -> Result<std::unique_ptr<Runnable>> {
+        Result<std::unique_ptr<Runnable>> plan =
+            layer_norm_graph(*cudnn, form, norm, statistics->get()).plan(*engine);
+        if (!plan) return plan.error();
+        std::vector<std::unique_ptr<Runnable>> steps;
+        steps.push_back(std::make_unique<WithMemory>(std::move(*plan), statistics));
+        return std::unique_ptr<Runnable>(std::make_unique<Sequence>(std::move(steps), form.name));
+      });
+    }
+    return Error{"unknown form of layer norm"};
+  };
+  return make_fastest(
+      engine_key(info.id, problem, device.properties().name, (*cudnn)->api().version()), search,
+      device);
+}
+
+}  // namespace rekernel

@@ -1,0 +1,277 @@
+#include "reference/pytorch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "harness/json.h"
+
+extern char** environ;
+
+namespace rekernel {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t max_line_bytes = 1 << 20;
+
+constexpr char script[] =
+#include "pytorch_source.inc"
+    ;
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int value) : value_(value) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~FileDescriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  int get() const { return value_; }
+
+ private:
+  int value_ = -1;
+};
+
+const char* name_of(Distribution::Kind kind) {
+  switch (kind) {
+    case Distribution::Kind::normal:
+      return "normal";
+    case Distribution::Kind::uniform:
+      return "uniform";
+    case Distribution::Kind::constant:
+      return "constant";
+  }
+  return "";
+}
+
+boost::json::object describe(const Problem& problem, const std::string& id) {
+  boost::json::array tensors;
+  for (const Tensor& tensor : problem.tensors) {
+    tensors.push_back({{"name", tensor.name},
+                       {"dtype", to_string(tensor.dtype)},
+                       {"shape", boost::json::array(tensor.shape.begin(), tensor.shape.end())},
+                       {"role", tensor.role == Role::input ? "input" : "output"},
+                       {"distribution",
+                        {{"kind", name_of(tensor.distribution.kind)},
+                         {"a", tensor.distribution.a},
+                         {"b", tensor.distribution.b}}}});
+  }
+  boost::json::object attributes;
+  for (const Attribute& attribute : problem.attributes) {
+    std::visit([&](auto value) { attributes[attribute.name] = value; }, attribute.value);
+  }
+  return {{"problem", problem.id},
+          {"mode", id},
+          {"tensors", std::move(tensors)},
+          {"attributes", std::move(attributes)}};
+}
+
+}  // namespace
+
+/// `python3` with a socket as its standard input and output, in a process group of its own, since
+/// torch.compile starts workers.
+class PytorchReference::Process {
+ public:
+  static Result<std::unique_ptr<Process>> spawn();
+  ~Process() {
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+  /// Sends one line and waits for one line, which must be a JSON object without "error".
+  Result<boost::json::value> ask(const boost::json::object& question, Clock::time_point deadline);
+
+ private:
+  Process(pid_t pid, FileDescriptor socket, FileDescriptor errors)
+      : pid_(pid), socket_(std::move(socket)), errors_(std::move(errors)) {}
+
+  Result<Ok> send_line(const std::string& line, Clock::time_point deadline);
+  Result<std::string> receive_line(Clock::time_point deadline);
+  Result<Ok> wait_for(short events, Clock::time_point deadline);
+  Error failure(const std::string& what) const;
+  std::string last_error_line() const;
+
+  pid_t pid_;
+  FileDescriptor socket_;
+  FileDescriptor errors_;  ///< what the process wrote to standard error
+  std::string received_;
+};
+
+Result<std::unique_ptr<PytorchReference::Process>> PytorchReference::Process::spawn() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error{std::string("PyTorch: socketpair: ") + std::strerror(errno)};
+  }
+  FileDescriptor ours(ends[0]);
+  FileDescriptor theirs(ends[1]);
+  FileDescriptor errors(::memfd_create("rekernel-pytorch", MFD_CLOEXEC));
+  if (errors.get() < 0) return Error{std::string("PyTorch: memfd: ") + std::strerror(errno)};
+
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  const char* const arguments[] = {"python3", "-c", script, nullptr};
+  pid_t pid = -1;
+  const int failed = ::posix_spawnp(&pid, "python3", &actions, &attributes,
+                                    const_cast<char* const*>(arguments), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
+    return Error{std::string("PyTorch is not installed: python3: ") + std::strerror(failed)};
+  }
+  return std::unique_ptr<Process>(new Process(pid, std::move(ours), std::move(errors)));
+}
+
+Result<Ok> PytorchReference::Process::wait_for(short events, Clock::time_point deadline) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return failure("no answer within the deadline");
+    pollfd poll_for{.fd = socket_.get(), .events = events, .revents = 0};
+    const int ready = ::poll(&poll_for, 1, static_cast<int>(std::min<long long>(left, 60'000)));
+    if (ready > 0) return Ok{};
+    if (ready < 0 && errno != EINTR) return failure(std::strerror(errno));
+  }
+}
+
+Result<Ok> PytorchReference::Process::send_line(const std::string& line,
+                                                Clock::time_point deadline) {
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    if (Result<Ok> writable = wait_for(POLLOUT, deadline); !writable) return writable;
+    const ssize_t sent =
+        ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return failure("python3 ended");
+    }
+  }
+  return Ok{};
+}
+
+Result<std::string> PytorchReference::Process::receive_line(Clock::time_point deadline) {
+  for (;;) {
+    if (const std::size_t end = received_.find('\n'); end != std::string::npos) {
+      std::string line = received_.substr(0, end);
+      received_.erase(0, end + 1);
+      return line;
+    }
+    if (received_.size() > max_line_bytes) return failure("an answer of over a megabyte");
+    if (Result<Ok> readable = wait_for(POLLIN, deadline); !readable) return readable.error();
+    char chunk[4096];
+    const ssize_t count = ::recv(socket_.get(), chunk, sizeof chunk, MSG_DONTWAIT);
+    if (count > 0) {
+      received_.append(chunk, static_cast<std::size_t>(count));
+    } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
+      return failure("python3 ended");
+    }
+  }
+}
+
+Result<boost::json::value> PytorchReference::Process::ask(const boost::json::object& question,
+                                                          Clock::time_point deadline) {
+  Result<Ok> sent = send_line(boost::json::serialize(question) + "\n", deadline);
+  if (!sent) return sent.error();
+  Result<std::string> line = receive_line(deadline);
+  if (!line) return line.error();
+  Result<boost::json::value> answer = parse_json(*line, "PyTorch's answer");
+  if (!answer) return failure(answer.error().message);
+  if (!answer->is_object()) return failure("an answer that is no JSON object");
+  if (const boost::json::value* error = answer->as_object().if_contains("error")) {
+    const bool text = error->is_string();
+    return Error{text ? std::string(error->as_string()) : boost::json::serialize(*error)};
+  }
+  return answer;
+}
+
+Error PytorchReference::Process::failure(const std::string& what) const {
+  const std::string last = last_error_line();
+  return Error{"PyTorch: " + what + (last.empty() ? "" : " (" + last + ")")};
+}
+
+std::string PytorchReference::Process::last_error_line() const {
+  char tail[4096];
+  const off_t size = ::lseek(errors_.get(), 0, SEEK_END);
+  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(sizeof tail));
+  const ssize_t count = ::pread(errors_.get(), tail, sizeof tail, from);
+  if (count <= 0) return {};
+  std::string_view text(tail, static_cast<std::size_t>(count));
+  text = text.substr(0, text.find_last_not_of(" \n\r\t") + 1);
+  const std::size_t line = text.rfind('\n');
+  return std::string(line == std::string_view::npos ? text : text.substr(line + 1));
+}
+
+std::vector<std::string> pytorch_reference_ids(std::string_view problem) {
+  if (problem.starts_with("conv2d")) {
+    return {"pytorch_eager", "pytorch_compile", "pytorch_eager_fp32"};
+  }
+  return {"pytorch_eager", "pytorch_compile"};
+}
+
+PytorchReference::PytorchReference(std::unique_ptr<Process> process,
+                                   std::chrono::milliseconds block_deadline)
+    : process_(std::move(process)), block_deadline_(block_deadline) {}
+
+PytorchReference::~PytorchReference() = default;
+
+Result<std::unique_ptr<PytorchReference>> PytorchReference::start(
+    const Problem& problem, const std::string& id, std::chrono::milliseconds startup_deadline,
+    std::chrono::milliseconds block_deadline) {
+  const Clock::time_point deadline = Clock::now() + startup_deadline;
+  Result<std::unique_ptr<Process>> process = Process::spawn();
+  if (!process) return process.error();
+  Result<boost::json::value> answer = (*process)->ask(describe(problem, id), deadline);
+  if (!answer) return answer.error();
+
+  JsonReader reader("PyTorch's answer", *answer);
+  const bool ready = reader.required("ready").boolean();
+  std::string version = reader.required("torch").string(128);
+  if (auto error = reader.error()) return *error;
+  if (!ready) return Error{"PyTorch is not ready"};
+  std::unique_ptr<PytorchReference> reference(
+      new PytorchReference(std::move(*process), block_deadline));
+  reference->version_ = std::move(version);
+  return reference;
+}
+
+Result<std::vector<std::int64_t>> PytorchReference::time_block(int samples, std::uint64_t seed) {
+  Result<boost::json::value> answer =
+      process_->ask({{"samples", samples}, {"seed", seed}}, Clock::now() + block_deadline_);
+  if (!answer) return answer.error();
+  JsonReader reader("PyTorch's answer", *answer);
+  const auto count = static_cast<std::size_t>(samples);
+  std::vector<std::int64_t> times;
+  for (JsonReader& time : reader.required("times_ns").array(count, count)) {
+    times.push_back(time.integer(1, INT64_MAX));
+  }
+  if (auto error = reader.error()) return *error;
+  return times;
+}
+
+}  // namespace rekernel

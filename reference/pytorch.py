@@ -1,0 +1,133 @@
+"""Times a problem in PyTorch, by the same protocol as everything else.
+
+A conversation in JSON lines on standard input and output. The first line describes the problem:
+  {"problem": "softmax", "mode": "pytorch_eager",
+   "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b"}}, ...],
+   "attributes": {...}}
+and is answered, once everything is compiled and warm, with {"ready": true, "torch": "2.11.0", ...}
+or {"error": "one line"}. Every further line {"samples": n, "seed": s} is answered with
+{"times_ns": [...]}. Between the lines this process sleeps, so that it does not disturb others' samples.
+"""
+
+import json
+import os
+import sys
+
+# Libraries write to standard output; the conversation keeps a copy of its own.
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)
+
+
+def answer(message):
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+def one_line(error):
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:500]
+
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError as error:
+    answer({"error": f"PyTorch is not installed ({one_line(error)})"})
+    sys.exit(0)
+
+DTYPES = {"f16": torch.float16, "f32": torch.float32}
+
+
+def operator(problem, attributes):
+    """The problem as one PyTorch function of its inputs by name."""
+    if problem.startswith("matmul"):
+        return lambda a, b: torch.matmul(a, b)
+    if problem.startswith("conv2d"):
+        stride, padding = attributes["stride"], attributes["padding"]
+        if problem == "conv2d":
+            return lambda input, weight, bias: F.conv2d(input, weight, bias, stride, padding)
+        window, pool_stride = attributes["pool_kernel"], attributes["pool_stride"]
+        return lambda input, weight, bias: F.max_pool2d(
+            F.relu(F.conv2d(input, weight, bias, stride, padding)), window, pool_stride)
+    if problem == "softmax":
+        return lambda x: torch.softmax(x, dim=1)
+    if problem == "layernorm":
+        eps = attributes["eps"]
+        return lambda x, weight, bias: F.layer_norm(x, weight.shape, weight, bias, eps)
+    if problem.startswith("attention"):
+        causal, scale = bool(attributes["causal"]), attributes["scale"]
+        return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+    raise ValueError(f"no PyTorch function for problem {problem}")
+
+
+def draw(tensor, distribution, generator):
+    """New values in place: same addresses, as the harness's own buffers."""
+    kind, a, b = distribution["kind"], distribution["a"], distribution["b"]
+    if kind == "normal":
+        tensor.normal_(a, b, generator=generator)
+    elif kind == "uniform":
+        tensor.uniform_(a, b, generator=generator)
+    else:
+        tensor.fill_(a)
+
+
+class Timer:
+    def __init__(self, request):
+        if not torch.cuda.is_available():
+            raise RuntimeError("PyTorch sees no GPU")
+        mode = request["mode"]
+        # Products in FP32 as they are by default; convolutions use TF32 by default.
+        torch.backends.cuda.matmul.allow_tf32 = False
+        if mode == "pytorch_eager_fp32":
+            torch.backends.cudnn.allow_tf32 = False
+        function = operator(request["problem"], request["attributes"])
+        self.function = torch.compile(function) if mode == "pytorch_compile" else function
+        self.distributions = {}
+        self.inputs = {}
+        for tensor in request["tensors"]:
+            if tensor["role"] != "input":
+                continue
+            self.distributions[tensor["name"]] = tensor["distribution"]
+            self.inputs[tensor["name"]] = torch.empty(
+                tensor["shape"], dtype=DTYPES[tensor["dtype"]], device="cuda")
+        cache_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+        self.flush = torch.empty(2 * cache_bytes + (1 << 20), dtype=torch.uint8, device="cuda")
+        self.generator = torch.Generator(device="cuda")
+        self.start = torch.cuda.Event(enable_timing=True)
+        self.stop = torch.cuda.Event(enable_timing=True)
+        for seed in range(3):
+            self.sample(seed)
+
+    def sample(self, seed):
+        self.generator.manual_seed(seed & (2**64 - 1))
+        for name, tensor in self.inputs.items():
+            draw(tensor, self.distributions[name], self.generator)
+        # Nothing waits from here to the launch, so that its latency hides under this write.
+        self.flush.fill_(seed & 127)
+        self.start.record()
+        output = self.function(**self.inputs)
+        self.stop.record()
+        self.stop.synchronize()
+        del output
+        return max(1, round(self.start.elapsed_time(self.stop) * 1e6))
+
+
+def main():
+    timer = None
+    for line in sys.stdin:
+        try:
+            request = json.loads(line)
+            with torch.no_grad():
+                if timer is None:
+                    timer = Timer(request)
+                    answer({"ready": True, "torch": torch.__version__,
+                            "cuda": torch.version.cuda or "", "cudnn": torch.backends.cudnn.version() or 0})
+                else:
+                    seed = request["seed"]
+                    answer({"times_ns": [timer.sample(seed + i) for i in range(request["samples"])]})
+        except Exception as error:  # whatever it is, the harness gets one line about it
+            answer({"error": one_line(error)})
+            return
+
+
+main()

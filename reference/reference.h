@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/cuda.h"
+#include "harness/launch.h"
+#include "ops/problem.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// A library implementation of a problem, named with its math mode.
+struct ReferenceInfo {
+  std::string id;       ///< "cudnn_fp32"
+  std::string problem;  ///< problem id
+  std::string title;    ///< "cuDNN convolution, FP32 math"
+  bool headline =
+      false;  ///< the one that "% of reference" divides by: FP32 math (FP16 for FP16 problems)
+};
+
+/// The references of a problem in table order, the headline first. Needs no GPU.
+std::vector<ReferenceInfo> references_of(std::string_view problem);
+
+/// Prepares a reference on the current device: library handles, plans, workspaces and the choice of
+/// the fastest engine (remembered in cache_directory()/engines). `bindings` holds the problem's
+/// tensors by name. The error says which library is missing, or what it refused.
+Result<std::unique_ptr<Runnable>> make_reference(const ReferenceInfo& info, const Problem& problem,
+                                                 const Bindings& bindings, const Device& device);
+
+/// Library versions found on this machine, for `doctor` and results ("cuBLAS" → "13.0.2").
+/// Libraries that are missing are absent.
+std::vector<std::pair<std::string, std::string>> reference_library_versions();
+
+}  // namespace rekernel

@@ -1,0 +1,199 @@
+#include "replay/event.h"
+
+#include <array>
+#include <boost/json.hpp>
+#include <cstdio>
+#include <stdexcept>
+
+#include "harness/files.h"
+
+namespace rekernel {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t max_text_bytes = std::size_t{64} << 20;
+constexpr std::string_view base64_digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void append_string(std::string& text, std::string_view value) {
+  text += '"';
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\t') {
+      text += "\\t";
+    } else if (c == '\r') {
+      text += "\\r";
+    } else if (byte < 0x20) {
+      std::array<char, 8> escape;
+      std::snprintf(escape.data(), escape.size(), "\\u%04x", byte);
+      text += escape.data();
+    } else {
+      text += c;
+    }
+  }
+  text += '"';
+}
+
+void append_value(std::string& text, const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      text += "null";
+      break;
+    case json::kind::bool_:
+      text += value.get_bool() ? "true" : "false";
+      break;
+    case json::kind::int64:
+      text += std::to_string(value.get_int64());
+      break;
+    case json::kind::uint64:
+      text += std::to_string(value.get_uint64());
+      break;
+    case json::kind::double_:
+      throw std::logic_error("an event cannot hold a floating-point number");
+    case json::kind::string:
+      append_string(text, value.get_string());
+      break;
+    case json::kind::array: {
+      text += '[';
+      bool first = true;
+      for (const json::value& entry : value.get_array()) {
+        if (!first) text += ',';
+        first = false;
+        append_value(text, entry);
+      }
+      text += ']';
+      break;
+    }
+    case json::kind::object: {
+      text += '{';
+      bool first = true;
+      for (const auto& [key, member] : value.get_object()) {
+        if (!first) text += ',';
+        first = false;
+        append_string(text, key);
+        text += ':';
+        append_value(text, member);
+      }
+      text += '}';
+      break;
+    }
+  }
+}
+
+std::string base64(std::string_view bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t at) {
+      return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u;
+    };
+    const unsigned group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    for (std::size_t digit = 0; digit < 4; ++digit) {
+      text += i + digit > bytes.size() ? '=' : base64_digits[group >> (18 - 6 * digit) & 63];
+    }
+  }
+  return text;
+}
+
+/// Nothing unless the text is exactly what base64() makes of some bytes.
+std::optional<std::string> from_base64(std::string_view text) {
+  std::string bytes;
+  unsigned group = 0;
+  std::size_t digits = 0;
+  for (const char c : text.substr(0, text.find('='))) {
+    const std::size_t value = base64_digits.find(c);
+    if (value == std::string_view::npos) return std::nullopt;
+    group = (group << 6 | static_cast<unsigned>(value)) & 0xFFFFFF;
+    if (++digits % 4 == 1) continue;
+    const std::size_t shift = 6 - 2 * ((digits - 1) % 4);
+    bytes += static_cast<char>(group >> shift & 0xFF);
+  }
+  if (base64(bytes) != text) return std::nullopt;
+  return bytes;
+}
+
+std::size_t character_length(std::string_view text, std::size_t at) {
+  for (std::size_t length = 1; length <= 4 && at + length <= text.size(); ++length) {
+    if (is_utf8(text.substr(at, length))) return length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string canonical_json(const json::value& value) {
+  std::string text;
+  append_value(text, value);
+  return text;
+}
+
+std::string chain_start() { return sha256_hex("rekernel trajectory 1"); }
+
+std::string next_chain(const std::string& previous, const std::string& canonical_event) {
+  return sha256_hex(previous + canonical_event);
+}
+
+std::string event_line(const std::string& canonical_event, const std::string& chain) {
+  return canonical_event.substr(0, canonical_event.size() - 1) + ",\"chain\":\"" + chain + "\"}\n";
+}
+
+void put_text(json::object& event, const std::string& key, std::string_view bytes) {
+  if (is_utf8(bytes) && bytes.find('\0') == std::string_view::npos) {
+    event[key] = bytes;
+  } else {
+    event[key + "_base64"] = base64(bytes);
+  }
+}
+
+std::string take_text(JsonReader& event, const std::string& key) {
+  if (!event.has(key + "_base64")) return event.required(key).string(max_text_bytes);
+  JsonReader reader = event.required(key + "_base64");
+  auto bytes = from_base64(reader.string(max_text_bytes));
+  if (!bytes) reader.fail("not valid base64");
+  return bytes.value_or("");
+}
+
+std::string event_title(const json::object& event) {
+  std::string title;
+  for (const char* key : {"event", "id"}) {
+    const json::value* value = event.if_contains(key);
+    if (value && value->is_string()) {
+      title += (title.empty() ? "" : " ") + printable(value->get_string(), 64);
+    }
+  }
+  return title.empty() ? "an event without a name" : title;
+}
+
+std::string shortened(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  std::size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string printable(std::string_view bytes, std::size_t max_bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size() && text.size() <= max_bytes + 4;) {
+    const std::size_t length = character_length(bytes, i);
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    const bool control = byte < 0x20 && byte != '\n' && byte != '\t';
+    if (length == 0 || control) {
+      text += '?';
+    } else {
+      text += bytes.substr(i, length);
+    }
+    i += std::max<std::size_t>(length, 1);
+  }
+  return shortened(text, max_bytes);
+}
+
+std::int64_t estimated_tokens(std::size_t bytes) {
+  return static_cast<std::int64_t>((bytes + 3) / 4);
+}
+
+}  // namespace rekernel

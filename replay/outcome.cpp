@@ -1,0 +1,181 @@
+#include "replay/outcome.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <charconv>
+#include <limits>
+
+#include "replay/event.h"
+
+namespace rekernel {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t max_message_bytes = 1000;
+constexpr std::size_t max_log_bytes = 4000;
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+/// Four significant digits, the same in every locale.
+std::string real_text(double value) {
+  std::array<char, 64> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::general, 4)
+                       .ptr;
+  return std::string(buffer.data(), end);
+}
+
+void put_reals_as_text(json::value& value) {
+  if (value.is_double()) {
+    value = json::string(real_text(value.get_double()));
+  } else if (auto* array = value.if_array()) {
+    for (json::value& entry : *array) put_reals_as_text(entry);
+  } else if (auto* object = value.if_object()) {
+    for (auto& member : *object) put_reals_as_text(member.value());
+  }
+}
+
+/// The single samples are many, and only their summary is compared.
+void drop_samples(json::value& value) {
+  if (auto* array = value.if_array()) {
+    for (json::value& entry : *array) drop_samples(entry);
+  } else if (auto* object = value.if_object()) {
+    if (const json::value* samples = object->if_contains("samples_ns")) {
+      const std::int64_t count = samples->is_array() ? samples->get_array().size() : 0;
+      object->erase("samples_ns");
+      (*object)["samples"] = count;
+    }
+    for (auto& member : *object) drop_samples(member.value());
+  }
+}
+
+void read_resources(JsonReader reader, Outcome& outcome) {
+  for (JsonReader& kernel : reader.array()) {
+    const std::int64_t registers = kernel.required("registers").integer(0, 1 << 16);
+    outcome.registers = std::max(outcome.registers, registers);
+    outcome.spill_bytes += kernel.required("spill_store_bytes").integer(0, most >> 16) +
+                           kernel.required("spill_load_bytes").integer(0, most >> 16);
+  }
+}
+
+void read_headline(JsonReader reader, Outcome& outcome) {
+  for (JsonReader& reference : reader.array()) {
+    const std::string id = reference.required("id").string();
+    if (!reference.required("unavailable").string().empty()) continue;
+    outcome.reference = id;
+    outcome.reference_ns =
+        reference.required("timing").required("median_ns").integer(0, most >> 16);
+    return;
+  }
+}
+
+std::string error_of(JsonReader reader, const char* key) {
+  JsonReader value = reader.required(key);
+  return value.raw().is_null() ? "infinite" : value.string(64);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+json::object recorded_evaluation(const Evaluation& evaluation, const std::string& device,
+                                 const std::string& toolchain) {
+  Evaluation shown = evaluation;
+  shown.message = printable(shown.message, max_message_bytes);
+  shown.compile_log = printable(shown.compile_log, max_log_bytes);
+  shown.badge_notes = printable(shown.badge_notes, max_message_bytes);
+  json::value record = to_json(shown);
+  drop_samples(record);
+  put_reals_as_text(record);
+  json::object& object = record.get_object();
+  object["device"] = device;
+  object["toolchain"] = toolchain;
+  return std::move(object);
+}
+
+json::object recorded_invalid_reply(const std::string& problem, const std::string& message) {
+  return {{"problem", problem},
+          {"status", to_string(Status::invalid_plan)},
+          {"message", printable(message, max_message_bytes)}};
+}
+
+std::int64_t Outcome::permille_of_reference() const {
+  if (!passed() || reference_ns <= 0 || *median_ns <= 0) return 0;
+  return (reference_ns * 1000 + *median_ns / 2) / *median_ns;
+}
+
+Result<Outcome> outcome_from_record(const json::object& record, const std::string& where) {
+  const json::value value = record;
+  JsonReader reader(where, value);
+  Outcome outcome;
+  JsonReader status = reader.required("status");
+  if (const auto known = status_from_string(status.string(64))) {
+    outcome.status = *known;
+  } else {
+    status.expect("a status");
+  }
+  outcome.message = reader.required("message").string();
+  if (auto timing = reader.optional("timing")) {
+    outcome.median_ns = timing->required("median_ns").integer(1, most >> 16);
+  }
+  if (auto references = reader.optional("references")) read_headline(*references, outcome);
+  if (auto errors = reader.optional("errors")) {
+    outcome.max_error = error_of(*errors, "max_abs");
+    outcome.rms_error = error_of(*errors, "rms");
+  }
+  if (auto resources = reader.optional("resources")) read_resources(*resources, outcome);
+  if (auto log = reader.optional("compile_log")) outcome.compile_log = log->string();
+  for (const char* badge : {"strict", "robust", "deterministic"}) {
+    auto flag = reader.optional(badge);
+    if (flag && flag->boolean()) outcome.badges.emplace_back(badge);
+  }
+  if (outcome.status == Status::passed && !outcome.median_ns) {
+    reader.fail("passed, but there is no timing");
+  }
+  if (auto error = reader.error()) return *error;
+  return outcome;
+}
+
+std::string percent_of_permille(std::int64_t permille) {
+  return std::to_string(permille / 10) + "." + std::to_string(permille % 10) + "%";
+}
+
+std::string microseconds(std::int64_t nanoseconds) {
+  const std::int64_t tenths = (nanoseconds + 50) / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " us";
+}
+
+std::string outcome_line(const Outcome& outcome) {
+  std::string line = to_string(outcome.status);
+  if (!outcome.message.empty()) {
+    line += ": " + shortened(outcome.message.substr(0, outcome.message.find('\n')), 400);
+  }
+  if (outcome.passed()) {
+    line += ": " + microseconds(*outcome.median_ns);
+    if (outcome.permille_of_reference() > 0) {
+      line +=
+          ", " + percent_of_permille(outcome.permille_of_reference()) + " of " + outcome.reference;
+    }
+  }
+  if (!outcome.max_error.empty()) line += ", max error " + outcome.max_error;
+  if (outcome.registers >= 0) {
+    line += ", " + std::to_string(outcome.registers) + " registers, " +
+            (outcome.spill_bytes > 0 ? std::to_string(outcome.spill_bytes) + " bytes of spills"
+                                     : "no spills");
+  }
+  if (outcome.passed() && !outcome.badges.empty()) line += ", " + joined(outcome.badges);
+  return line;
+}
+
+std::string prompt_log(const Outcome& outcome) {
+  if (outcome.status == Status::compile_failed) return shortened(outcome.message, 800);
+  if (outcome.compile_log.find("arning") == std::string::npos) return "";
+  return shortened(outcome.compile_log, 300);
+}
+
+}  // namespace rekernel

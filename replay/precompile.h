@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/candidate.h"
+#include "harness/evaluation.h"
+
+namespace rekernel {
+
+/// What the compiler alone makes of a candidate.
+struct CompileVerdict {
+  Status status = Status::compile_failed;
+  std::string message;
+};
+
+/// Compiles all candidates for `target` ("sm_90a"), at most `workers` at a time, each in a child
+/// process with a deadline, and so fills the compile cache. Needs no GPU. Gives the verdict on
+/// those that the compiler rejects, or on which it hangs or crashes; nothing for the others, nor
+/// where there is no compiler.
+std::vector<std::optional<CompileVerdict>> precompile(std::span<const Candidate* const> candidates,
+                                                      const std::string& target, unsigned workers,
+                                                      std::chrono::seconds deadline);
+
+}  // namespace rekernel

@@ -1,0 +1,397 @@
+#include "replay/prompt.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+
+#include "replay/event.h"
+
+namespace rekernel {
+namespace {
+
+using Values = std::map<std::string, std::string, std::less<>>;
+
+constexpr std::array ideas_placeholders = {"problem", "device",  "format",
+                                           "seeds",   "history", "idea_count"};
+constexpr std::array kernel_placeholders = {"problem", "device", "format", "seeds",
+                                            "history", "idea",   "branch"};
+
+/// Room for the lines that say how much was left out, and for numbers.
+constexpr std::size_t reserve_bytes = 200;
+
+/// Calls `text` for what stands between placeholders and `name` for every placeholder's name.
+void walk_template(std::string_view source, const std::function<void(std::string_view)>& text,
+                   const std::function<void(std::string_view)>& name) {
+  while (true) {
+    const std::size_t open = source.find("{{");
+    const std::size_t close = open == std::string_view::npos ? open : source.find("}}", open);
+    if (close == std::string_view::npos) return text(source);
+    text(source.substr(0, open));
+    name(source.substr(open + 2, close - open - 2));
+    source.remove_prefix(close + 2);
+  }
+}
+
+std::string filled(const std::string& source, const Values& values) {
+  std::string result;
+  walk_template(
+      source, [&](std::string_view text) { result += text; },
+      [&](std::string_view name) {
+        const auto value = values.find(name);
+        if (value != values.end()) result += value->second;
+      });
+  return result;
+}
+
+std::string kernel_section(const ShownKernel& kernel, const char* what) {
+  std::string text = std::string("### ") + what + " " + kernel.id + "\n" + kernel.caption + "\n";
+  if (!kernel.plan.empty()) text += "```json\n" + kernel.plan + "```\n";
+  text += "```cuda\n" + kernel.source;
+  if (!kernel.source.ends_with('\n')) text += "\n";
+  return text + "```\n\n";
+}
+
+std::string history_line(const HistoryEntry& entry) {
+  return "- " + entry.id + " (" + entry.idea_title + "): " + entry.outcome + "\n";
+}
+
+std::string log_lines(const HistoryEntry& entry) {
+  if (entry.log.empty()) return "";
+  std::string text = "  compiler: ";
+  for (const char c : entry.log) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  return text + "\n";
+}
+
+/// The parts of a prompt that can be left out, as texts; left-out ones become empty.
+struct Sections {
+  std::vector<std::string> survivors, bank, library, entries, logs;
+  std::size_t dropped_entries = 0;
+  std::size_t dropped_kernels = 0;
+
+  explicit Sections(const PromptParts& parts) {
+    for (const auto& kernel : parts.survivors) {
+      survivors.push_back(kernel_section(kernel, "Kernel"));
+    }
+    for (const auto& kernel : parts.bank) bank.push_back(kernel_section(kernel, "Kernel"));
+    for (const auto& kernel : parts.library) {
+      library.push_back(kernel_section(kernel, "Given kernel"));
+    }
+    for (const auto& entry : parts.history) {
+      entries.push_back(history_line(entry));
+      logs.push_back(log_lines(entry));
+    }
+  }
+
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto* list : {&survivors, &bank, &library, &entries, &logs}) {
+      for (const std::string& text : *list) sum += text.size();
+    }
+    return sum;
+  }
+
+  /// Leaves out the least useful until everything has at most `limit` bytes.
+  void fit(const PromptParts& parts, std::size_t limit) {
+    std::size_t size = bytes();
+    const auto drop = [&](std::string& text, std::size_t& count) {
+      if (size <= limit || text.empty()) return;
+      size -= text.size();
+      text.clear();
+      ++count;
+    };
+    std::size_t dropped_logs = 0;
+    for (std::string& log : logs) drop(log, dropped_logs);
+    const auto drop_entries = [&](bool passed) {
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (parts.history[i].passed == passed) drop(entries[i], dropped_entries);
+      }
+    };
+    drop_entries(false);
+    for (auto text = bank.rbegin(); text != bank.rend(); ++text) drop(*text, dropped_kernels);
+    drop_entries(true);
+    for (std::size_t i = survivors.size(); i > 1; --i) drop(survivors[i - 1], dropped_kernels);
+    for (auto text = library.rbegin(); text != library.rend(); ++text) drop(*text, dropped_kernels);
+    if (!survivors.empty()) drop(survivors[0], dropped_kernels);
+  }
+
+  std::string seeds_text() const {
+    std::string text;
+    for (const auto* list : {&survivors, &bank, &library}) {
+      for (const std::string& section : *list) text += section;
+    }
+    if (dropped_kernels > 0) {
+      text += "(" + std::to_string(dropped_kernels) + " more left out for length)\n";
+    }
+    return text.empty() ? "None: start from scratch.\n" : text;
+  }
+
+  std::string history_text() const {
+    std::string text;
+    if (dropped_entries > 0) {
+      text += "(" + std::to_string(dropped_entries) + " more left out for length)\n";
+    }
+    for (std::size_t i = 0; i < entries.size(); ++i) text += entries[i] + logs[i];
+    return text.empty() ? "Nothing yet.\n" : text;
+  }
+};
+
+Values fixed_values(const Header& header) {
+  return {{"problem", header.texts.problem},
+          {"device", header.texts.device},
+          {"format", header.texts.format}};
+}
+
+/// How often a template names a placeholder: what it holds counts that often.
+std::size_t uses_of(const std::string& source, std::string_view placeholder) {
+  std::size_t uses = 0;
+  walk_template(
+      source, [](std::string_view) {}, [&](std::string_view name) { uses += name == placeholder; });
+  return uses;
+}
+
+std::string prompt(const Header& header, const PromptParts& parts, const std::string& source,
+                   Values values) {
+  const auto limit_bytes = static_cast<std::size_t>(header.settings.prompt_tokens) * 4;
+  const std::size_t fixed_bytes = filled(source, values).size() + reserve_bytes;
+  Sections sections(parts);
+  sections.fit(parts, limit_bytes > fixed_bytes ? limit_bytes - fixed_bytes : 0);
+  values["seeds"] = sections.seeds_text();
+  values["history"] = sections.history_text();
+  return filled(source, values);
+}
+
+template <class Names>
+Result<Ok> check_template(const std::string& source, const Names& names, const std::string& where) {
+  std::string unknown;
+  walk_template(
+      source, [](std::string_view) {},
+      [&](std::string_view name) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) unknown = name;
+      });
+  if (!unknown.empty()) {
+    return Error{where + ": unknown placeholder {{" + printable(unknown, 64) + "}}"};
+  }
+  for (const char* name : names) {
+    if (uses_of(source, name) != 1) {
+      return Error{where + ": expected the placeholder {{" + name + "}} exactly once"};
+    }
+  }
+  return Ok{};
+}
+
+std::string shape_text(const Tensor& tensor) {
+  std::string text = "(";
+  for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    text += (axis > 0 ? ", " : "") + std::to_string(tensor.shape[axis]);
+  }
+  return text + ")";
+}
+
+std::string rounded(double value) {
+  std::array<char, 32> buffer;
+  std::snprintf(buffer.data(), buffer.size(), "%.3g", value);
+  return buffer.data();
+}
+
+std::string tensor_line(const Tensor& tensor) {
+  std::string line = std::string("- ") + (tensor.role == Role::input ? "input " : "output ") +
+                     tensor.name + ": " + to_string(tensor.dtype) + " " + shape_text(tensor);
+  if (tensor.role == Role::input) {
+    const Distribution& from = tensor.distribution;
+    switch (from.kind) {
+      case Distribution::Kind::normal:
+        line += ", normal with mean " + rounded(from.a) + " and deviation " + rounded(from.b);
+        break;
+      case Distribution::Kind::uniform:
+        line += ", uniform from " + rounded(from.a) + " to " + rounded(from.b);
+        break;
+      case Distribution::Kind::constant:
+        line += ", all " + rounded(from.a);
+        break;
+    }
+  }
+  return line + "\n";
+}
+
+const char* const example_plan = R"json({
+  "idea": "One block a row: a first kernel finds each row's maximum and sum of exponentials, a second one writes the quotients.",
+  "arch": "sm_80",
+  "compile": {"fast_math": false, "defines": {"THREADS": 256}},
+  "workspace": {"row_max": 16384, "row_sum": 16384},
+  "launches": [
+    {"memset": "row_sum", "value": 0},
+    {"kernel": "row_statistics", "grid": [4096], "block": [256], "args": ["x", "row_max", "row_sum"]},
+    {"kernel": "normalise", "grid": [{"per_sm": 8}], "block": [256], "args": ["x", "row_max", "row_sum", "y", {"i32": 4096}]}
+  ]
+}
+)json";
+
+const char* const example_source = R"cuda(#include "problem.h"
+
+extern "C" __global__ void row_statistics(const float* x, float* row_max, float* row_sum) {
+  __shared__ float partial[THREADS];
+  const float* row = x + 1ll * blockIdx.x * problem::columns;
+  float largest = row[0];
+  for (int i = threadIdx.x; i < problem::columns; i += THREADS) largest = fmaxf(largest, row[i]);
+  partial[threadIdx.x] = largest;
+  __syncthreads();
+  for (int i = 0; i < THREADS; ++i) largest = fmaxf(largest, partial[i]);
+  __syncthreads();
+  float sum = 0.0f;
+  for (int i = threadIdx.x; i < problem::columns; i += THREADS) sum += expf(row[i] - largest);
+  atomicAdd(&row_sum[blockIdx.x], sum);
+  if (threadIdx.x == 0) row_max[blockIdx.x] = largest;
+}
+
+extern "C" __global__ void normalise(const float* x, const float* row_max, const float* row_sum,
+                                     float* y, int rows) {
+  for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+    const long long first = 1ll * row * problem::columns;
+    for (int i = threadIdx.x; i < problem::columns; i += THREADS) {
+      y[first + i] = expf(x[first + i] - row_max[row]) / row_sum[row];
+    }
+  }
+}
+)cuda";
+
+}  // namespace
+
+Templates default_templates() {
+  Templates templates;
+  templates.ideas =
+      R"(You plan how to make a GPU kernel faster. You are given a problem, a GPU, the kernels so far with their measured times, and what was tried. Propose what to try next.
+
+# Problem
+{{problem}}
+# GPU
+{{device}}
+# Form of a candidate
+{{format}}
+# Kernels to start from
+{{seeds}}
+# What was tried
+{{history}}
+# Your task
+Propose {{idea_count}} ideas, each different in kind from the others and from what was tried without success. Find out first what bounds the best kernel: memory traffic, latency, instruction issue, the matrix units, synchronisation, or occupancy. Fields in which ideas lie: memory access; asynchronous copies and hiding of latency; data types and precision; choice of algorithm and instructions; parallelism and occupancy; control flow, loops and index arithmetic. An idea says in plain language what changes, why it should be faster on this GPU, and roughly how; it holds no code.
+
+Answer with one fenced json block and nothing behind it: a list of exactly {"title": "a few words", "idea": "three to eight sentences"} objects.
+)";
+  templates.kernel = R"(You write a fast and correct GPU kernel.
+
+# Problem
+{{problem}}
+# GPU
+{{device}}
+# Form of a candidate
+{{format}}
+# Kernels to start from
+{{seeds}}
+# What was tried
+{{history}}
+# The idea to implement
+{{idea}}
+
+# Your task
+This is attempt {{branch}} at this idea; the attempts do not see each other and should differ in tile sizes, number of stages, and the like. Write a candidate that implements this idea, starting from the first kernel above where there is one. It must be correct on fresh inputs; guard bands, unwritten outputs and changed inputs are checked, and the timed runs are checked too. Answer with exactly one fenced cuda block, the whole of kernel.cu, and exactly one fenced json block, the plan. A short explanation may stand before them.
+)";
+  return templates;
+}
+
+std::string problem_text(const Problem& problem, const std::vector<std::string>& references) {
+  std::string text = problem.id + ": " + problem.title + ".\nTensors, row-major:\n";
+  for (const Tensor& tensor : problem.tensors) text += tensor_line(tensor);
+  text += "The header problem.h, which kernel.cu can include:\n```cuda\n" +
+          problem_header(problem) + "```\n";
+  const Tolerance& tolerance = problem.tolerance;
+  text += "Correct means, against a float64 oracle and for every element: |error| <= " +
+          rounded(tolerance.absolute) + " + " + rounded(tolerance.relative) +
+          " * |truth|; besides, rms(error) <= " + rounded(tolerance.rms_error_over_rms) +
+          " * rms(truth) and max|error| <= " + rounded(tolerance.max_error_over_rms) +
+          " * rms(truth). NaN never passes.\n";
+  text +=
+      "Timed is everything in the plan, from the first launch to the end of the last, with a cold "
+      "L2 cache and new input values for every sample; the median counts";
+  if (!references.empty()) text += ", beside " + references.front();
+  text += ".\nAt least " + std::to_string(problem.min_bytes) + " bytes must move and " +
+          std::to_string(problem.operations) + " operations be done.\n";
+  return text;
+}
+
+std::string device_text(const DeviceFacts& device) {
+  const auto giga = [](std::int64_t value) { return std::to_string(value / 1000000000); };
+  std::string text = device.name + ", code for " + device.target + ": " +
+                     std::to_string(device.multiprocessors) + " multiprocessors, " +
+                     std::to_string(device.shared_bytes_per_block) +
+                     " bytes of shared memory per block at most, " +
+                     std::to_string(device.l2_bytes) + " bytes of L2 cache.\n";
+  if (device.copy_bytes_per_s > 0) {
+    text += "Copy bandwidth " + giga(device.copy_bytes_per_s) + " GB/s";
+    if (device.fp16_flops_per_s > 0) {
+      text += ", FP16 matrix products " + giga(device.fp16_flops_per_s) + " GFLOP/s";
+    }
+    text += ".\n";
+  }
+  return text;
+}
+
+SeedCandidate worked_example() { return {example_plan, example_source}; }
+
+std::string format_text(const std::string& target) {
+  std::string text =
+      R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the plan's buffers are allocated and its launches issued, in order on one stream, by the harness. The code is compiled by NVRTC as C++17. Kernels are extern "C" __global__ functions.
+Headers that can be included, and no others: problem.h, cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h (and cooperative_groups/...), cuda_pipeline.h, cuda/... (barrier, pipeline, ptx, atomic). Inline PTX is allowed.
+The plan's keys:
+- "idea": one paragraph, what makes it fast. "arch": the lowest target, "sm_80" or "sm_89" (that and everything newer) or "sm_90a" (that chip family alone; needed for wgmma, bulk tensor copies, clusters).
+- "compile": {"fast_math": bool, "max_registers": 16 to 255, "defines": {"NAME": integer or identifier}}; all optional.
+- "workspace": {"name": bytes}: scratch memory, undefined at the first launch of every run; optional.
+- "launches": {"memset": workspace, "value": 0 to 255}, or {"kernel", "grid": [1 to 3 extents], "block": [1 to 3 extents], "args": [...]} with, where wanted, "dynamic_shared_bytes", "cooperative": true, "cluster": [extents] (sm_90a), "programmatic_launch": true (sm_90a). The first grid extent may be {"per_sm": n}, n blocks per multiprocessor.
+- An argument is the name of a tensor or workspace (its address), a scalar {"i32": 7} (also u32, i64, u64, f32, f64), or, for sm_90a, {"tensor_map": {"of": buffer, "dtype": "f16", "dims": [innermost first], "strides_bytes": [all but the innermost], "box": [extents], "swizzle": "none", "32B", "64B" or "128B"}}, passed as const __grid_constant__ CUtensorMap.
+Everything else in the plan (schema, problem, name, origin) is filled in. A candidate for )";
+  text += target + " hardware may use all that this target has.\n";
+  text +=
+      "A complete example, slow but correct, for the problem softmax with x and y of shape (4096, "
+      "65536) and columns = 65536:\n```cuda\n";
+  text += example_source;
+  text += "```\n```json\n";
+  text += example_plan;
+  return text + "```\n";
+}
+
+std::string ideas_prompt(const Header& header, const PromptParts& parts, int idea_count) {
+  Values values = fixed_values(header);
+  values["idea_count"] = std::to_string(idea_count);
+  return prompt(header, parts, header.templates.ideas, std::move(values));
+}
+
+std::string kernel_prompt(const Header& header, const PromptParts& parts, const Idea& idea,
+                          int branch) {
+  Values values = fixed_values(header);
+  values["idea"] = idea.title == idea.text ? idea.text : idea.title + "\n" + idea.text;
+  values["branch"] = std::to_string(branch) + " of " + std::to_string(header.settings.branches);
+  return prompt(header, parts, header.templates.kernel, std::move(values));
+}
+
+Result<Ok> check_templates(const Header& header, const std::string& where) {
+  const Templates& templates = header.templates;
+  if (auto good = check_template(templates.ideas, ideas_placeholders, where + ": templates: ideas");
+      !good) {
+    return good;
+  }
+  if (auto good =
+          check_template(templates.kernel, kernel_placeholders, where + ": templates: kernel");
+      !good) {
+    return good;
+  }
+  const std::size_t longest = std::max(filled(templates.ideas, fixed_values(header)).size(),
+                                       filled(templates.kernel, fixed_values(header)).size());
+  const std::int64_t needed = estimated_tokens(longest + max_idea_bytes + 256 + reserve_bytes);
+  if (needed > header.settings.prompt_tokens) {
+    return Error{where + ": settings: prompt_tokens: the shortest prompt has up to " +
+                 std::to_string(needed) + " tokens, the limit is " +
+                 std::to_string(header.settings.prompt_tokens)};
+  }
+  return Ok{};
+}
+
+}  // namespace rekernel

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/candidate.h"
+#include "replay/evaluator.h"
+#include "replay/header.h"
+#include "replay/interruption.h"
+#include "replay/outcome.h"
+#include "replay/reply.h"
+#include "replay/search.h"
+#include "replay/selection.h"
+
+namespace rekernel {
+
+struct ReplayedCandidate {
+  std::string id;
+  int round = 0;
+  Idea idea;
+  std::string model;
+  std::optional<Candidate> candidate;  ///< only if asked for, and if the reply held one
+  std::string sha256;                  ///< empty where the reply held none
+  std::string device;                  ///< where it was measured
+  Outcome outcome;
+};
+
+struct ReplayedRound {
+  int round = 0;
+  Selection selection;
+};
+
+/// A recorded search, as the search code reproduced it.
+struct ReplayedSearch {
+  Header header;
+  std::vector<ReplayedCandidate> candidates;
+  std::vector<ReplayedRound> rounds;
+  std::string stop_reason;
+  std::size_t events = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+};
+
+struct Replay {
+  ReplayedSearch search;                     ///< up to the interruption
+  std::optional<Interruption> interruption;  ///< nothing: every byte was reproduced
+};
+
+enum class KeepCandidates { no, yes };
+
+/// An observer that fills `search`, which must outlive it.
+SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep);
+
+/// Exact replay: the search runs with the recorded replies and evaluations, and the events that it
+/// makes are compared with the file's, byte for byte. Needs neither a GPU nor a model.
+Replay replay_exactly(const std::filesystem::path& trajectory,
+                      KeepCandidates keep = KeepCandidates::no);
+
+/// A round whose survivors would be others with today's verdicts and times.
+struct ChangedChoice {
+  int round = 0;
+  std::vector<std::string> recorded;
+  std::vector<std::string> today;
+};
+
+/// The recorded candidates, judged and timed again.
+struct Remeasurement {
+  std::vector<std::optional<Outcome>> today;  ///< by candidate; nothing where the reply held none
+  std::vector<std::string> devices;           ///< where, by candidate
+  std::vector<ChangedChoice> changed;
+};
+
+/// Runs every candidate that the replay kept through the evaluator. `progress` is called behind
+/// each.
+std::optional<Interruption> measure_again(const ReplayedSearch& search, Evaluator& evaluator,
+                                          const std::function<void(std::size_t done)>& progress,
+                                          Remeasurement& result);
+
+/// Every trajectories/*.jsonl below `root`, sorted.
+std::vector<std::filesystem::path> recorded_trajectories(const std::filesystem::path& root);
+/// The file that a user names: a path that exists or looks like one, else trajectories/NAME.jsonl.
+std::filesystem::path trajectory_path(const std::filesystem::path& root, const std::string& name);
+
+}  // namespace rekernel

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/candidate.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+struct Idea {
+  std::string title;  ///< a few words, at most 120 bytes
+  std::string text;   ///< at most max_idea_bytes
+};
+
+/// An idea that a person wrote: its first sentence becomes the title.
+Idea idea_from_text(const std::string& text);
+
+/// Reads a reply to a request for ideas: a fenced json block, or the whole reply, that holds a list
+/// of
+/// {"title": …, "idea": …} or of strings; failing that, a numbered list ("1. …", "2) …"). More than
+/// `wanted` ideas are cut, fewer are accepted. The error says what was found instead.
+Result<std::vector<Idea>> parse_ideas(std::string_view reply, std::size_t wanted);
+
+/// What the search fills in of a candidate's plan, whatever the reply says.
+struct CandidateFrame {
+  std::string problem;
+  std::string trajectory;  ///< name of the search
+  std::string id;          ///< "r4.i2.b1"; the candidate's name is r4_i2_b1
+  std::string idea;        ///< taken where the reply's plan has none
+  std::string arch;        ///< taken where the reply's plan has none
+};
+
+/// Reads a reply to a request for a kernel: exactly one fenced block marked cuda, cu, c++, cpp or
+/// c, and exactly one marked json with the plan; other fenced blocks and prose are ignored. The
+/// error is what the failed candidate is recorded with.
+Result<Candidate> parse_kernel_reply(std::string_view reply, const CandidateFrame& frame);
+
+}  // namespace rekernel

@@ -1,0 +1,43 @@
+#include "replay/response.h"
+
+#include <boost/json.hpp>
+
+#include "harness/json.h"
+#include "replay/event.h"
+
+namespace rekernel {
+
+namespace json = boost::json;
+
+json::object response_event(const ModelRequest& request, const ModelReply& reply) {
+  const bool counted = reply.prompt_tokens && reply.completion_tokens;
+  json::object event{{"event", "response"}, {"id", request.id}};
+  put_text(event, "text", reply.text);
+  event["prompt_tokens"] = counted ? *reply.prompt_tokens : estimated_tokens(request.prompt.size());
+  event["completion_tokens"] =
+      counted ? *reply.completion_tokens : estimated_tokens(reply.text.size());
+  event["tokens"] = counted ? "counted" : "estimated";
+  event["truncated"] = reply.truncated;
+  event["failure"] = printable(reply.failure, 1000);
+  return event;
+}
+
+Result<ModelReply> reply_from_event(const json::object& event, const std::string& where) {
+  const json::value value = event;
+  JsonReader reader(where, value);
+  ModelReply reply;
+  reply.text = take_text(reader, "text");
+  const std::int64_t most = std::int64_t{1} << 50;
+  const std::int64_t prompt_tokens = reader.required("prompt_tokens").integer(0, most);
+  const std::int64_t completion_tokens = reader.required("completion_tokens").integer(0, most);
+  if (reader.required("tokens").string(16) == "counted") {
+    reply.prompt_tokens = prompt_tokens;
+    reply.completion_tokens = completion_tokens;
+  }
+  reply.truncated = reader.required("truncated").boolean();
+  reply.failure = reader.required("failure").string();
+  if (auto error = reader.error()) return *error;
+  return reply;
+}
+
+}  // namespace rekernel

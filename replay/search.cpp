@@ -1,0 +1,550 @@
+#include "replay/search.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <map>
+#include <set>
+
+#include "harness/files.h"
+#include "replay/event.h"
+#include "replay/prompt.h"
+#include "replay/response.h"
+
+namespace rekernel {
+namespace {
+
+namespace json = boost::json;
+using Kind = Interruption::Kind;
+
+/// A candidate of the wave that is being evaluated.
+struct WaveItem {
+  std::string id;
+  std::string idea_id;
+  Idea idea;
+  std::string model;
+  std::optional<Candidate> candidate;
+  std::string complaint;  ///< why there is no candidate
+};
+
+/// A kernel that later prompts may show.
+struct Kept {
+  std::string caption;
+  std::string plan;
+  std::string source;
+};
+
+struct IdeaInRound {
+  std::string id;  ///< "r4.i2"
+  Idea idea;
+};
+
+json::array strings(const std::vector<std::string>& values) {
+  return json::array(values.begin(), values.end());
+}
+
+ModelReply within_limits(ModelReply reply) {
+  if (reply.text.size() > max_reply_bytes) {
+    reply.failure = "the reply has " + std::to_string(reply.text.size()) + " bytes; at most " +
+                    std::to_string(max_reply_bytes) + " are recorded";
+    reply.text.clear();
+  }
+  return reply;
+}
+
+json::object evaluation_event(const WaveItem& item, const json::object& record) {
+  json::object event{{"event", "evaluation"}, {"id", item.id}};
+  if (item.candidate) event["sha256"] = candidate_sha256(*item.candidate);
+  for (const auto& [key, value] : record) {
+    if (key != "chain" && !event.contains(key)) event[key] = value;
+  }
+  return event;
+}
+
+class Search {
+ public:
+  Search(const Header& header, SearchSurroundings surroundings)
+      : header_(header), settings_(header.settings), around_(std::move(surroundings)) {
+    for (const RoundPlan& plan : settings_.round_plans) {
+      for (const std::string& id : plan.parents.value_or(std::vector<std::string>{})) {
+        needed_until_[id] = std::max(needed_until_[id], plan.round);
+      }
+    }
+  }
+
+  SearchEnd run() {
+    put(to_json(header_));
+    evaluate_seeds();
+    for (int round = settings_.first_round; round <= settings_.last_round() && going(); ++round) {
+      run_round(round);
+    }
+    if (going()) stop("rounds");
+    if (!interruption_ && around_.journal) around_.journal->clear();
+    return {std::move(interruption_), std::move(reason_)};
+  }
+
+ private:
+  bool going() const { return !interruption_ && reason_.empty(); }
+
+  void interrupt(Interruption interruption) {
+    if (!interruption_) interruption_ = std::move(interruption);
+  }
+
+  void put(const json::object& event) {
+    if (!going()) return;
+    if (auto interruption = around_.trajectory.put(event)) interrupt(std::move(*interruption));
+  }
+
+  /// The next recorded event; nullptr when there is none or something went wrong.
+  const json::object* recorded() {
+    const Result<const json::object*> next = around_.trajectory.peek();
+    if (next) return *next;
+    interrupt({Kind::bad_file, next.error().message});
+    return nullptr;
+  }
+
+  /// The next recorded event, which must be of this kind and id if there is one.
+  const json::object* recorded(const std::string& event, const std::string& id) {
+    const json::object* next = recorded();
+    if (next && event_title(*next) != event + " " + id) {
+      interrupt(around_.trajectory.not_as_expected(event + " " + id));
+      return nullptr;
+    }
+    return next;
+  }
+
+  std::string where() const {
+    return around_.trajectory.path().string() + ": line " +
+           std::to_string(around_.trajectory.line() + 1);
+  }
+
+  void say(const std::string& text) const {
+    if (around_.observer.progress) around_.observer.progress(text);
+  }
+
+  void stop(const std::string& reason) {
+    put({{"event", "stop"},
+         {"reason", reason},
+         {"prompt_tokens", prompt_tokens_},
+         {"completion_tokens", completion_tokens_}});
+    if (going()) reason_ = reason;
+    if (interruption_) return;
+    if (recorded()) interrupt(around_.trajectory.not_as_expected("nothing behind the stop"));
+  }
+
+  // ── Rounds ───────────────────────────────────────────────────────────────────────────────────
+
+  void evaluate_seeds() {
+    if (header_.seeds.empty()) return;
+    std::vector<WaveItem> wave;
+    for (std::size_t i = 0; i < header_.seeds.size(); ++i) {
+      WaveItem item;
+      item.id = item.idea_id = "seed." + std::to_string(i + 1);
+      Result<Candidate> candidate =
+          parse_candidate(header_.seeds[i].plan, header_.seeds[i].source, item.id + "/kernel.json");
+      if (candidate) {
+        item.idea = idea_from_text(candidate->idea);
+        item.candidate = std::move(*candidate);
+      } else {
+        item.complaint = candidate.error().message;
+      }
+      wave.push_back(std::move(item));
+    }
+    const int round = settings_.first_round - 1;
+    evaluate(round, wave);
+    select(round, "seeds", "");
+  }
+
+  void run_round(int round) {
+    const std::string id = "r" + std::to_string(round);
+    const PromptParts parts = prompt_parts(round);
+    std::string note;
+    const std::vector<IdeaInRound> ideas = find_ideas(round, parts, note);
+    if (!going()) return;
+    std::vector<WaveItem> wave = write_kernels(round, parts, ideas);
+    if (!going()) return;
+    evaluate(round, wave);
+    select(round, id, note);
+  }
+
+  std::vector<IdeaInRound> find_ideas(int round, const PromptParts& parts, std::string& note) {
+    const std::string prefix = "r" + std::to_string(round);
+    std::vector<Idea> ideas;
+    const RoundPlan* plan = settings_.plan_of(round);
+    if (plan && !plan->ideas.empty()) {
+      for (const std::string& text : plan->ideas) ideas.push_back(idea_from_text(text));
+    } else {
+      ideas = ask_for_ideas(round, parts, note);
+    }
+    std::vector<IdeaInRound> result;
+    for (Idea& idea : ideas) {
+      result.push_back({prefix + ".i" + std::to_string(result.size() + 1), std::move(idea)});
+    }
+    return result;
+  }
+
+  std::vector<Idea> ask_for_ideas(int round, const PromptParts& parts, std::string& note) {
+    const std::size_t turn = static_cast<std::size_t>(round - settings_.first_round);
+    const std::vector<ModelRequest> requests{{"r" + std::to_string(round) + ".ideas",
+                                              model_name(turn),
+                                              ideas_prompt(header_, parts, settings_.ideas)}};
+    if (!may_ask(requests)) return {};
+    put(request_event(round, "ideas", requests[0], parts));
+    say("round " + std::to_string(round) + ": asking for ideas");
+    const std::vector<ModelReply> replies = obtain_replies(requests);
+    if (!going()) return {};
+    Result<std::vector<Idea>> ideas =
+        parse_ideas(replies[0].text, static_cast<std::size_t>(settings_.ideas));
+    if (ideas) return std::move(*ideas);
+    note = requests[0].id + ": " + complaint_about(replies[0], ideas.error());
+    return {};
+  }
+
+  std::vector<WaveItem> write_kernels(int round, const PromptParts& parts,
+                                      const std::vector<IdeaInRound>& ideas) {
+    std::vector<WaveItem> wave;
+    std::vector<ModelRequest> requests;
+    for (const IdeaInRound& one : ideas) {
+      for (int branch = 1; branch <= settings_.branches; ++branch) {
+        WaveItem item;
+        item.id = one.id + ".b" + std::to_string(branch);
+        item.idea_id = one.id;
+        item.idea = one.idea;
+        item.model = model_name(requests.size());
+        requests.push_back({item.id, item.model, kernel_prompt(header_, parts, one.idea, branch)});
+        wave.push_back(std::move(item));
+      }
+    }
+    if (requests.empty() || !may_ask(requests)) return {};
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      json::object event = request_event(round, "kernel", requests[i], parts);
+      event["idea"] = wave[i].idea.title;
+      put(event);
+    }
+    say("round " + std::to_string(round) + ": asking for " + std::to_string(requests.size()) +
+        " kernels");
+    const std::vector<ModelReply> replies = obtain_replies(requests);
+    for (std::size_t i = 0; i < replies.size() && going(); ++i) read_candidate(wave[i], replies[i]);
+    return wave;
+  }
+
+  void read_candidate(WaveItem& item, const ModelReply& reply) const {
+    Result<Candidate> candidate = parse_kernel_reply(
+        reply.text,
+        {header_.problem, header_.name, item.id, item.idea.text, header_.device.target});
+    if (candidate) {
+      item.candidate = std::move(*candidate);
+    } else {
+      item.complaint = complaint_about(reply, candidate.error());
+    }
+  }
+
+  static std::string complaint_about(const ModelReply& reply, const Error& error) {
+    if (!reply.failure.empty()) return reply.failure;
+    return error.message + (reply.truncated ? " (the model stopped at its limit of length)" : "");
+  }
+
+  // ── Prompts ──────────────────────────────────────────────────────────────────────────────────
+
+  /// Models take turns.
+  const std::string& model_name(std::size_t turn) const {
+    return settings_.models[turn % settings_.models.size()].name;
+  }
+
+  PromptParts prompt_parts(int round) const {
+    PromptParts parts;
+    parts.history = history_;
+    const RoundPlan* plan = settings_.plan_of(round);
+    if (plan && plan->parents) {
+      parts.survivors = shown(*plan->parents);
+    } else {
+      parts.survivors = shown(selection_.survivors);
+      parts.bank = shown(selection_.bank);
+    }
+    for (const std::string& name : plan ? plan->bank_kernels : std::vector<std::string>{}) {
+      const LibraryKernel& kernel = *header_.find_library_kernel(name);
+      parts.library.push_back({kernel.name, kernel.note, kernel.plan, kernel.source});
+    }
+    return parts;
+  }
+
+  /// A planned parent whose reply held no candidate has nothing to show.
+  std::vector<ShownKernel> shown(const std::vector<std::string>& ids) const {
+    std::vector<ShownKernel> kernels;
+    for (const std::string& id : ids) {
+      const auto kept = kept_.find(id);
+      if (kept == kept_.end()) continue;
+      kernels.push_back({id, kept->second.caption, kept->second.plan, kept->second.source});
+    }
+    return kernels;
+  }
+
+  static json::object request_event(int round, const char* kind, const ModelRequest& request,
+                                    const PromptParts& parts) {
+    json::array parents;
+    for (const auto* kernels : {&parts.survivors, &parts.bank, &parts.library}) {
+      for (const ShownKernel& kernel : *kernels) parents.push_back(json::string(kernel.id));
+    }
+    return {{"event", "request"},
+            {"id", request.id},
+            {"round", round},
+            {"kind", kind},
+            {"model", request.model},
+            {"prompt_sha256", sha256_hex(request.prompt)},
+            {"prompt_bytes", request.prompt.size()},
+            {"parents", std::move(parents)}};
+  }
+
+  // ── Limits ───────────────────────────────────────────────────────────────────────────────────
+
+  /// Stops the search where the requests would exceed the token budget or the deadline has passed.
+  bool may_ask(const std::vector<ModelRequest>& requests) {
+    std::int64_t tokens = prompt_tokens_ + completion_tokens_;
+    for (const ModelRequest& request : requests) tokens += estimated_tokens(request.prompt.size());
+    if (settings_.token_budget > 0 && tokens > settings_.token_budget) {
+      stop("token_budget");
+    } else if (const auto reason = outside_reason()) {
+      stop(*reason);
+    }
+    return going();
+  }
+
+  /// Why the clock or a person ends the search here. They decide only where nothing is recorded
+  /// yet.
+  std::optional<std::string> outside_reason() {
+    const json::object* next = recorded();
+    if (!going()) return std::nullopt;
+    if (!next) {
+      if (around_.stop_asked) return "stopped";
+      if (around_.deadline_reached && around_.deadline_reached()) return "deadline";
+      return std::nullopt;
+    }
+    if (event_title(*next) != "stop") return std::nullopt;
+    const json::value* reason = next->if_contains("reason");
+    for (const char* known : {"stopped", "deadline"}) {
+      if (reason && *reason == known) return known;
+    }
+    return std::nullopt;
+  }
+
+  // ── Replies ──────────────────────────────────────────────────────────────────────────────────
+
+  /// One reply for every request: recorded ones, then those that a killed run had already got, then
+  /// those that are asked for now.
+  std::vector<ModelReply> obtain_replies(const std::vector<ModelRequest>& requests) {
+    std::vector<std::optional<ModelReply>> replies(requests.size());
+    std::size_t next = 0;  // the first request whose reply is not in the trajectory yet
+    while (next < requests.size() && going()) {
+      const json::object* event = recorded("response", requests[next].id);
+      if (!event) break;
+      take_reply(*event, requests[next], replies[next]);
+      if (replies[next]) put_reply(requests[next], *replies[next]);
+      ++next;
+    }
+    const bool anything_new = next < requests.size();
+    std::vector<std::size_t> missing;
+    for (std::size_t i = next; i < requests.size() && going(); ++i) {
+      const json::object* entry = journal_entry("response", requests[i].id, "prompt_sha256",
+                                                sha256_hex(requests[i].prompt));
+      if (entry) take_reply(*entry, requests[i], replies[i]);
+      if (!replies[i]) missing.push_back(i);
+    }
+    const auto put_those_in_turn = [&] {
+      for (; next < requests.size() && replies[next] && going(); ++next) {
+        put_reply(requests[next], *replies[next]);
+      }
+    };
+    put_those_in_turn();
+    if (going() && !missing.empty()) {
+      std::vector<ModelRequest> asked;
+      for (const std::size_t i : missing) asked.push_back(requests[i]);
+      auto interruption = around_.model.ask(asked, [&](std::size_t index, ModelReply reply) {
+        const std::size_t i = missing[index];
+        replies[i] = within_limits(std::move(reply));
+        if (i != next && !around_.model.keeps_replies()) keep_reply(requests[i], *replies[i]);
+        put_those_in_turn();
+        return going();
+      });
+      if (interruption) interrupt(std::move(*interruption));
+    }
+    std::vector<ModelReply> result;
+    for (auto& reply : replies) result.push_back(reply ? std::move(*reply) : ModelReply{});
+    if (anything_new) forget_journal();
+    return result;
+  }
+
+  void take_reply(const json::object& event, const ModelRequest& request,
+                  std::optional<ModelReply>& reply) {
+    Result<ModelReply> taken = reply_from_event(event, where() + ": response " + request.id);
+    if (taken) {
+      reply = std::move(*taken);
+    } else {
+      interrupt({Kind::bad_file, taken.error().message});
+    }
+  }
+
+  void put_reply(const ModelRequest& request, const ModelReply& reply) {
+    const json::object event = response_event(request, reply);
+    put(event);
+    prompt_tokens_ += event.at("prompt_tokens").as_int64();
+    completion_tokens_ += event.at("completion_tokens").as_int64();
+  }
+
+  void keep_reply(const ModelRequest& request, const ModelReply& reply) {
+    json::object entry = response_event(request, reply);
+    entry["prompt_sha256"] = sha256_hex(request.prompt);
+    add_to_journal(std::move(entry));
+  }
+
+  // ── Evaluations ──────────────────────────────────────────────────────────────────────────────
+
+  void evaluate(int round, const std::vector<WaveItem>& wave) {
+    std::vector<std::optional<json::object>> records(wave.size());
+    std::size_t next = 0;  // the first candidate whose evaluation is not in the trajectory yet
+    bool anything_new = false;
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < wave.size() && going(); ++i) {
+      if (!wave[i].candidate) {
+        records[i] = recorded_invalid_reply(header_.problem, wave[i].complaint);
+      } else if (next == i) {
+        if (const json::object* event = recorded("evaluation", wave[i].id)) records[i] = *event;
+      }
+      if (!records[i] && wave[i].candidate && going()) {
+        anything_new = true;
+        const json::object* entry =
+            journal_entry("evaluation", wave[i].id, "sha256", candidate_sha256(*wave[i].candidate));
+        if (entry) records[i] = *entry;
+      }
+      if (!records[i]) missing.push_back(i);
+      if (next == i && records[i]) {
+        put_evaluation(round, wave[i], *records[i]);
+        ++next;
+      }
+    }
+    const auto put_those_in_turn = [&] {
+      for (; next < wave.size() && records[next] && going(); ++next) {
+        put_evaluation(round, wave[next], *records[next]);
+      }
+    };
+    if (going() && !missing.empty()) {
+      say("round " + std::to_string(round) + ": evaluating " + std::to_string(missing.size()) +
+          " candidates");
+      std::vector<EvaluationRequest> asked;
+      for (const std::size_t i : missing) asked.push_back({wave[i].id, &*wave[i].candidate});
+      auto interruption =
+          around_.evaluator.evaluate(asked, [&](std::size_t index, json::object record) {
+            const std::size_t i = missing[index];
+            if (i != next) add_to_journal(evaluation_event(wave[i], record));
+            records[i] = std::move(record);
+            put_those_in_turn();
+            return going();
+          });
+      if (interruption) interrupt(std::move(*interruption));
+    }
+    put_those_in_turn();
+    if (anything_new) forget_journal();
+  }
+
+  void put_evaluation(int round, const WaveItem& item, const json::object& record) {
+    const json::object event = evaluation_event(item, record);
+    Result<Outcome> outcome = outcome_from_record(event, where() + ": evaluation " + item.id);
+    if (!outcome) return interrupt({Kind::bad_file, outcome.error().message});
+    put(event);
+    if (!going()) return;
+    remember(round, item, *outcome, event);
+    if (around_.observer.candidate) {
+      around_.observer.candidate({item.id, round, item.idea, item.model,
+                                  item.candidate ? &*item.candidate : nullptr, &*outcome, &event});
+    }
+  }
+
+  void remember(int round, const WaveItem& item, const Outcome& outcome,
+                const json::object& event) {
+    history_.push_back(
+        {item.id, item.idea.title, outcome.passed(), outcome_line(outcome), prompt_log(outcome)});
+    if (!item.candidate) return;
+    if (outcome.passed()) {
+      correct_.push_back({item.id, item.idea_id, round, *outcome.median_ns,
+                          std::string(event.at("sha256").as_string())});
+    }
+    if (outcome.passed() || needed_until_.contains(item.id)) {
+      kept_[item.id] = {outcome_line(outcome), candidate_json(*item.candidate),
+                        item.candidate->program.source};
+    }
+  }
+
+  // ── Selection ────────────────────────────────────────────────────────────────────────────────
+
+  void select(int round, const std::string& id, const std::string& note) {
+    if (!going()) return;
+    selection_ = select_seeds(settings_, correct_, round, selection_.survivors);
+    put({{"event", "selection"},
+         {"id", id},
+         {"round", round},
+         {"survivors", strings(selection_.survivors)},
+         {"bank", strings(selection_.bank)},
+         {"note", printable(note, 1000)},
+         {"prompt_tokens", prompt_tokens_},
+         {"completion_tokens", completion_tokens_}});
+    forget_kernels(round);
+    if (going() && around_.observer.selection) {
+      around_.observer.selection({round, selection_, prompt_tokens_, completion_tokens_});
+    }
+  }
+
+  /// Keeps the sources that a later prompt can show, and no others: memory does not grow with
+  /// rounds.
+  void forget_kernels(int round) {
+    std::set<std::string> used(selection_.survivors.begin(), selection_.survivors.end());
+    used.insert(selection_.bank.begin(), selection_.bank.end());
+    std::erase_if(kept_, [&](const auto& entry) {
+      const auto needed = needed_until_.find(entry.first);
+      const bool later = needed != needed_until_.end() && needed->second > round;
+      return !used.contains(entry.first) && !later;
+    });
+  }
+
+  // ── Journal ──────────────────────────────────────────────────────────────────────────────────
+
+  /// An entry counts only if it belongs to the same prompt or candidate.
+  const json::object* journal_entry(const char* event, const std::string& id, const char* key,
+                                    const std::string& hash) const {
+    const json::object* entry = around_.journal ? around_.journal->find(event, id) : nullptr;
+    const json::value* kept = entry ? entry->if_contains(key) : nullptr;
+    return kept && kept->is_string() && kept->get_string() == hash ? entry : nullptr;
+  }
+
+  void add_to_journal(json::object entry) {
+    if (!around_.journal) return;
+    if (Result<Ok> added = around_.journal->add(std::move(entry)); !added) {
+      interrupt({Kind::failed, added.error().message});
+    }
+  }
+
+  /// A wave was completed by this run, so that all of the journal is in the trajectory. Behind a
+  /// wave that was wholly recorded, the journal may already belong to the next one.
+  void forget_journal() {
+    if (around_.journal && going()) around_.journal->clear();
+  }
+
+  const Header& header_;
+  const Settings& settings_;
+  SearchSurroundings around_;
+  std::optional<Interruption> interruption_;
+  std::string reason_;
+
+  std::vector<HistoryEntry> history_;
+  std::vector<Ranked> correct_;
+  Selection selection_;
+  std::map<std::string, Kept> kept_;
+  std::map<std::string, int> needed_until_;  ///< last round whose plan names this candidate
+  std::int64_t prompt_tokens_ = 0;
+  std::int64_t completion_tokens_ = 0;
+};
+
+}  // namespace
+
+SearchEnd run_search(const Header& header, SearchSurroundings surroundings) {
+  return Search(header, std::move(surroundings)).run();
+}
+
+}  // namespace rekernel

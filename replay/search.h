@@ -1,0 +1,78 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/candidate.h"
+#include "replay/evaluator.h"
+#include "replay/header.h"
+#include "replay/model.h"
+#include "replay/outcome.h"
+#include "replay/reply.h"
+#include "replay/selection.h"
+#include "replay/trajectory.h"
+
+namespace rekernel {
+
+/// A candidate whose evaluation is in the trajectory.
+struct CandidateReport {
+  std::string id;
+  int round = 0;  ///< of seeds: the one before the first
+  Idea idea;
+  std::string model;
+  const Candidate* candidate = nullptr;  ///< null where the reply held none
+  const Outcome* outcome = nullptr;
+  const boost::json::object* record = nullptr;
+};
+
+struct SelectionReport {
+  int round = 0;
+  Selection selection;
+  std::int64_t prompt_tokens = 0;      ///< up to here
+  std::int64_t completion_tokens = 0;  ///< up to here
+};
+
+/// What a search tells while it goes; each may be empty.
+struct SearchObserver {
+  std::function<void(const CandidateReport&)> candidate;
+  std::function<void(const SelectionReport&)> selection;
+  std::function<void(const std::string&)> progress;
+};
+
+/// What a search works with. `deadline_reached` is asked where no recorded event says what
+/// happened.
+struct SearchSurroundings {
+  Trajectory& trajectory;
+  PendingJournal* journal = nullptr;  ///< null when only replaying
+  Model& model;
+  Evaluator& evaluator;
+  std::function<bool()> deadline_reached;
+  SearchObserver observer;
+  bool stop_asked = false;  ///< a person wants no new request; heeded where nothing is recorded
+};
+
+struct SearchEnd {
+  std::optional<Interruption> interruption;
+  /// "rounds", "token_budget", "deadline" or "stopped" when the search came to its end.
+  std::string reason;
+};
+
+/// The search: a function of the header, the replies and the evaluations. Events go to the
+/// trajectory in one order whatever arrives first. In a round: the request for ideas and its reply;
+/// all requests for kernels, all their replies, all evaluations, each in the order of ideas and
+/// branches; the selection. Where the trajectory holds events already, they are taken from there
+/// and checked.
+///
+/// Killed at any byte, the same call goes on and ends with the same file. A reply or an evaluation
+/// has arrived once its line, in the trajectory or in the journal, is whole; what has arrived is
+/// never asked for again. What was under way, or just being written, is asked for once more, since
+/// nobody can know how far it came; with replies from files not even that, since the files remain.
+///
+/// The token budget, the deadline and a person's wish to stop are looked at before every request
+/// for ideas and before the requests for kernels; a stop is recorded as an event with its reason.
+SearchEnd run_search(const Header& header, SearchSurroundings surroundings);
+
+}  // namespace rekernel

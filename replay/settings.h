@@ -1,0 +1,60 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/json.h"
+
+namespace rekernel {
+
+/// A model that takes part. `base_url` and `key_variable` matter to the `openai` backend alone; the
+/// key itself is read from the environment when it is needed and is never stored.
+struct ModelSettings {
+  std::string name;          ///< as the endpoint calls it
+  std::string base_url;      ///< "https://api.openai.com/v1"
+  std::string key_variable;  ///< "OPENAI_API_KEY"
+};
+
+/// What a person laid down for one round; what is absent is left to the search.
+struct RoundPlan {
+  int round = 0;
+  std::vector<std::string> ideas;  ///< taken instead of asking for ideas; their number counts
+  /// Candidates whose source the prompts show, instead of survivors and bank; empty: from scratch.
+  std::optional<std::vector<std::string>> parents;
+  std::vector<std::string> bank_kernels;  ///< names of kernels from the header's library
+};
+
+/// Everything that steers a search. Recorded in the header of its trajectory.
+struct Settings {
+  int rounds = 5;
+  int first_round = 1;
+  int ideas = 2;      ///< asked for in every round
+  int branches = 2;   ///< implementations of every idea
+  int survivors = 2;  ///< fastest correct kernels that seed the next round
+  int bank = 2;       ///< good kernels beside them
+  /// Survivors come from the last round alone, even when an earlier kernel is faster, as long as
+  /// any of its kernels is correct.
+  bool chain = false;
+  std::vector<ModelSettings> models;
+  std::int64_t token_budget = 0;       ///< prompt and reply tokens of the whole search; 0: no limit
+  std::int64_t prompt_tokens = 48000;  ///< limit of one prompt, by estimated_tokens
+  std::int64_t reply_tokens = 0;       ///< asked of the endpoint as a limit of a reply; 0: its own
+  std::int64_t deadline_minutes = 0;   ///< of one run of the program; 0: none
+  std::vector<std::string> references;  ///< timed beside every candidate, the headline first
+  std::vector<RoundPlan> round_plans;
+
+  int last_round() const { return first_round + rounds - 1; }
+  const RoundPlan* plan_of(int round) const;
+};
+
+/// What a person says about one idea, at most.
+inline constexpr std::size_t max_idea_bytes = 4000;
+
+/// Every key may be absent; then the default stands. Errors land in the reader.
+Settings read_settings(JsonReader reader);
+boost::json::object to_json(const Settings& settings);
+
+}  // namespace rekernel

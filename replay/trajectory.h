@@ -1,0 +1,87 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ops/result.h"
+#include "replay/interruption.h"
+
+namespace rekernel {
+
+/// A trajectory file as the search sees it: a sequence of events that it produces one by one. As
+/// long as recorded events remain, each must equal the next recorded line byte for byte; past them,
+/// events are appended, each written and synced as one line before the next. So resuming and exact
+/// replay are the same search over the same file. Reads one line at a time.
+class Trajectory {
+ public:
+  enum class Access {
+    read,    ///< nothing is written; the file must end with a whole line
+    append,  ///< makes the file if there is none; cuts off a line that a kill tore; locks the file
+  };
+  static Result<Trajectory> open(const std::filesystem::path& path, Access access);
+
+  Trajectory(Trajectory&&) noexcept;
+  Trajectory& operator=(Trajectory&&) noexcept;
+  ~Trajectory();
+
+  /// The next recorded event, or nullptr behind the last. An error if its line cannot be
+  /// understood.
+  Result<const boost::json::object*> peek();
+
+  /// Passes the next recorded event without comparing it; for those who only read.
+  void skip();
+
+  /// Hands over the next event of the search.
+  std::optional<Interruption> put(const boost::json::object& event);
+
+  /// The error for a recorded event that is not the expected one ("response r1.i1.b1"), or for the
+  /// lack of one.
+  Interruption not_as_expected(const std::string& expected_title);
+
+  /// Whether every recorded event was passed.
+  Result<bool> at_end();
+  /// The number of the last line that was passed.
+  std::size_t line() const { return line_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  Trajectory() = default;
+  Result<Ok> read_next();
+  Interruption difference(const boost::json::object& expected, const std::string& canonical);
+  std::optional<Interruption> append(const std::string& line);
+
+  std::filesystem::path path_;
+  std::ifstream input_;
+  int output_ = -1;  ///< file descriptor, −1 when only reading
+  std::string chain_;
+  std::size_t line_ = 0;
+  std::optional<std::string> next_line_;  ///< as recorded, without its newline
+  boost::json::object next_event_;
+};
+
+/// Replies and evaluations that arrived while an earlier one was still awaited, so that a kill
+/// loses none of them: `<trajectory>.pending`, one JSON object a line, in the order of arrival. The
+/// file goes as soon as all of it is in the trajectory.
+class PendingJournal {
+ public:
+  /// Reads what an interrupted run left; a line that a kill tore is ignored.
+  static Result<PendingJournal> open(const std::filesystem::path& trajectory);
+
+  /// The entry with this event name and id, or nullptr.
+  const boost::json::object* find(const std::string& event, const std::string& id) const;
+  /// Writes and syncs one entry; it must have "event" and "id".
+  Result<Ok> add(boost::json::object entry);
+  /// Everything is in the trajectory: removes the file.
+  void clear();
+
+ private:
+  std::filesystem::path path_;
+  std::map<std::pair<std::string, std::string>, boost::json::object> entries_;
+  std::size_t good_bytes_ = 0;  ///< length of the file up to the last whole line
+};
+
+}  // namespace rekernel

@@ -1,0 +1,167 @@
+// The program as a user meets it: exit statuses, one-line errors, help.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <boost/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "harness/cuda.h"
+#include "harness/json.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int exit_status = -1;
+  std::string output;  ///< both streams
+};
+
+Outcome rekernel_program(const std::string& arguments) {
+  const std::string command = std::string("cd \"") + REKERNEL_SOURCE_DIR + "\" && \"" +
+                              REKERNEL_PROGRAM + "\" " + arguments + " 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) throw std::runtime_error("cannot start " + command);
+  Outcome outcome;
+  std::array<char, 4096> chunk;
+  for (std::size_t count; (count = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;) {
+    outcome.output.append(chunk.data(), count);
+  }
+  outcome.exit_status = WEXITSTATUS(::pclose(pipe));
+  return outcome;
+}
+
+void expect_bad_input(const std::string& arguments, const std::string& part_of_message) {
+  const Outcome outcome = rekernel_program(arguments);
+  EXPECT_EQ(outcome.exit_status, 2) << arguments << "\n" << outcome.output;
+  EXPECT_TRUE(outcome.output.starts_with("rekernel: ")) << outcome.output;
+  EXPECT_NE(outcome.output.find(part_of_message), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1) << outcome.output;
+}
+
+/// A folder that goes away with the test.
+class CommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "rekernel-cli-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream(folder_ / name) << content;
+  }
+
+  fs::path folder_;
+};
+
+using Command = CommandTest;
+using NvrtcCommand = CommandTest;
+
+TEST_F(Command, EveryCommandHasHelpWithAnExample) {
+  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "new",
+                           "search", "replay", "report", "verify"}) {
+    const Outcome outcome = rekernel_program(std::string(name) + " --help");
+    EXPECT_EQ(outcome.exit_status, 0) << name;
+    EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)
+        << outcome.output;
+    EXPECT_NE(outcome.output.find("Example:"), std::string::npos) << name;
+  }
+}
+
+TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
+  expect_bad_input("frobnicate", "unknown command 'frobnicate'");
+  expect_bad_input("list --frobnicate", "--frobnicate");
+  expect_bad_input("bench no_such_problem", "unknown problem 'no_such_problem'");
+  expect_bad_input("bench --samples 3", "--samples: expected 10 to 10000");
+  expect_bad_input("new no_such_problem name", "unknown problem");
+  expect_bad_input("new softmax '../escape'", "name");
+  expect_bad_input("evaluate", "expected a candidate folder");
+  expect_bad_input("evaluate /nonexistent", "/nonexistent");
+  expect_bad_input("check /nonexistent", "/nonexistent");
+}
+
+TEST_F(Command, AMalformedPlanNamesPlaceAndExpectation) {
+  write("kernel.cu", "extern \"C\" __global__ void k() {}\n");
+  write("kernel.json", "{\"schema\": 1,\n");
+  expect_bad_input("check " + folder_.string(), "kernel.json");
+  write("kernel.json", R"({"schema": 1, "problem": "softmax", "name": "n", "idea": "i",
+    "arch": "sm_80", "origin": {"note": "n"},
+    "launches": [{"kernel": "k", "grid": [-3], "block": [1], "args": []}]})");
+  expect_bad_input("check " + folder_.string(), "launches[0].grid[0]: expected");
+}
+
+TEST_F(Command, ListIsJsonOnRequest) {
+  const Outcome outcome = rekernel_program("list --json");
+  ASSERT_EQ(outcome.exit_status, 0);
+  Result<boost::json::value> json = parse_json(outcome.output, "list");
+  ASSERT_TRUE(json.ok()) << json.error().message;
+  EXPECT_EQ(json->at("problems").as_array().size(), catalog().size());
+}
+
+TEST_F(Command, EvaluateWithoutAGpuSaysSo) {
+  if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
+  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.string()).exit_status, 0);
+  expect_bad_input("evaluate " + (folder_ / "mine").string(), "no NVIDIA driver");
+}
+
+TEST_F(Command, NewNeverOverwrites) {
+  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.string()).exit_status, 0);
+  expect_bad_input("new softmax mine --into " + folder_.string(), "exists already");
+}
+
+TEST_F(NvrtcCommand, EveryScaffoldCompilesForEveryArchitecture) {
+  for (const Problem& problem : catalog()) {
+    const std::string name = "start_" + problem.id;
+    const Outcome made =
+        rekernel_program("new " + problem.id + " " + name + " --into " + folder_.string());
+    ASSERT_EQ(made.exit_status, 0) << made.output;
+    const Outcome checked = rekernel_program("check " + (folder_ / name).string());
+    EXPECT_EQ(checked.exit_status, 0) << checked.output;
+    EXPECT_NE(checked.output.find("sm_90a"), std::string::npos) << checked.output;
+  }
+}
+
+TEST_F(NvrtcCommand, ASourceThatDoesNotCompileFailsTheCheck) {
+  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.string()).exit_status, 0);
+  write("mine/kernel.cu",
+        "extern \"C\" __global__ void softmax(const float*, float*) { nonsense }");
+  const Outcome outcome = rekernel_program("check " + (folder_ / "mine").string());
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_NE(outcome.output.find("nonsense"), std::string::npos) << outcome.output;
+}
+
+class GpuScaffold : public testing::TestWithParam<std::string> {};
+
+TEST_P(GpuScaffold, Passes) {
+  if (!Device::open()) GTEST_SKIP() << "no GPU";
+  const fs::path folder = fs::temp_directory_path() / ("rekernel-scaffold-" + GetParam());
+  fs::remove_all(folder);
+  const Outcome made = rekernel_program("new " + GetParam() + " mine --into " + folder.string());
+  ASSERT_EQ(made.exit_status, 0) << made.output;
+  const Outcome outcome =
+      rekernel_program("evaluate " + (folder / "mine").string() + " --samples 10");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
+  fs::remove_all(folder);
+}
+
+std::vector<std::string> problem_ids() {
+  std::vector<std::string> ids;
+  for (const Problem& problem : catalog()) ids.push_back(problem.id);
+  return ids;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuScaffold, testing::ValuesIn(problem_ids()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,198 @@
+#include "ops/inputs.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "ops/operators.h"
+
+namespace rekernel {
+namespace {
+
+const Distribution standard_normal{};
+const Distribution uniform{Distribution::Kind::uniform, -0.25, 1.5};
+
+std::uint32_t f32_bits(double value) {
+  return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+}
+
+// Recorded results rest on these values: a change of the function must be deliberate.
+TEST(InputValue, GoldenBits) {
+  struct Golden {
+    std::uint64_t seed;
+    std::uint32_t stream;
+    std::uint64_t index;
+    std::uint32_t normal, uniform;
+    std::uint16_t half;
+  };
+  const Golden goldens[] = {
+      {0, 0, 0, 0x3e82fa50, 0x3ee58bac, 0x3418},
+      {1, 2, 3, 0x3fe13d84, 0xbe39b315, 0x3f0a},
+      {42, 0xfd0c5087, 1'000'000, 0xc02e1da7, 0x3f2175b7, 0xc171},
+      {0xfeedfacecafebeef, 0xffffffff, (1ull << 40) + 5, 0x3f916f1e, 0xbcd5ea58, 0x3c8b},
+  };
+  for (const Golden& golden : goldens) {
+    const auto value = [&](const Distribution& distribution, DType dtype) {
+      return input_value(distribution, dtype, golden.seed, golden.stream, golden.index);
+    };
+    EXPECT_EQ(f32_bits(value(standard_normal, DType::f32)), golden.normal);
+    EXPECT_EQ(f32_bits(value(uniform, DType::f32)), golden.uniform);
+    EXPECT_EQ(to_half_bits(value(standard_normal, DType::f16)), golden.half);
+  }
+}
+
+TEST(InputValue, MeanAndDeviationScaleTheSameDraw) {
+  const Distribution shifted{Distribution::Kind::normal, 1000.0, 0.1};
+  for (std::uint64_t index = 0; index < 1000; ++index) {
+    const auto z = static_cast<float>(input_value(standard_normal, DType::f32, 5, 6, index));
+    EXPECT_EQ(input_value(shifted, DType::f32, 5, 6, index), std::fma(0.1f, z, 1000.0f));
+    EXPECT_EQ(input_value(standard_normal, DType::f16, 5, 6, index),
+              from_half_bits(to_half_bits(z)));
+  }
+}
+
+TEST(InputValue, TakesHalfAndSingleOnly) {
+  EXPECT_THROW(input_value(standard_normal, DType::bf16, 0, 0, 0), std::logic_error);
+}
+
+constexpr int sample_size = 1 << 20;
+
+std::vector<double> sample(const Distribution& distribution, std::uint64_t seed,
+                           std::uint32_t stream) {
+  std::vector<double> values(sample_size);
+  for (int i = 0; i < sample_size; ++i) {
+    values[i] = input_value(distribution, DType::f32, seed, stream, i);
+  }
+  return values;
+}
+
+double mean_of_power(const std::vector<double>& values, double centre, int power) {
+  double sum = 0.0;
+  for (const double value : values) sum += std::pow(value - centre, power);
+  return sum / static_cast<double>(values.size());
+}
+
+// Bounds are five standard errors of the statistic for a true normal (or uniform) sample.
+TEST(InputValue, NormalMomentsAndTails) {
+  const std::vector<double> values = sample(standard_normal, 2025, 1);
+  const double standard_error = 1.0 / std::sqrt(sample_size);
+  EXPECT_NEAR(mean_of_power(values, 0.0, 1), 0.0, 5 * standard_error);
+  EXPECT_NEAR(mean_of_power(values, 0.0, 2), 1.0, 5 * std::sqrt(2.0) * standard_error);
+  EXPECT_NEAR(mean_of_power(values, 0.0, 3), 0.0, 5 * std::sqrt(15.0) * standard_error);
+  EXPECT_NEAR(mean_of_power(values, 0.0, 4), 3.0, 5 * std::sqrt(96.0) * standard_error);
+  for (const double threshold : {0.5, 1.0, 2.0, 3.0, 4.0}) {
+    const double expected = sample_size * 0.5 * std::erfc(threshold / std::sqrt(2.0));
+    double above = 0.0;
+    double below = 0.0;
+    for (const double value : values) {
+      above += value > threshold;
+      below += value < -threshold;
+    }
+    EXPECT_NEAR(above, expected, 5 * std::sqrt(expected)) << threshold;
+    EXPECT_NEAR(below, expected, 5 * std::sqrt(expected)) << threshold;
+  }
+}
+
+TEST(InputValue, UniformMoments) {
+  const std::vector<double> values = sample(uniform, 2025, 1);
+  const double width = 1.75;
+  const double standard_error = 1.0 / std::sqrt(sample_size);
+  const double variance = width * width / 12.0;
+  EXPECT_NEAR(mean_of_power(values, 0.0, 1), 0.625, 5 * std::sqrt(variance) * standard_error);
+  EXPECT_NEAR(mean_of_power(values, 0.625, 2), variance, 5 * variance * standard_error);
+}
+
+double correlation(const std::vector<double>& x, const std::vector<double>& y, int lag) {
+  double sum = 0.0;
+  for (int i = 0; i + lag < sample_size; ++i) sum += x[i] * y[i + lag];
+  return sum / (sample_size - lag);
+}
+
+TEST(InputValue, TensorsSeedsAndNeighboursAreIndependent) {
+  const double bound = 5.0 / std::sqrt(sample_size);
+  const std::vector<double> base = sample(standard_normal, 1, tensor_stream("a"));
+  const std::vector<double> other_tensor = sample(standard_normal, 1, tensor_stream("b"));
+  const std::vector<double> other_seed = sample(standard_normal, 2, tensor_stream("a"));
+  for (const int lag : {1, 2, 3, 4, 5, 4096}) {
+    EXPECT_LE(std::fabs(correlation(base, base, lag)), bound) << "lag " << lag;
+  }
+  for (const int lag : {0, 1, 4}) {
+    EXPECT_LE(std::fabs(correlation(base, other_tensor, lag)), bound) << "lag " << lag;
+    EXPECT_LE(std::fabs(correlation(base, other_seed, lag)), bound) << "lag " << lag;
+  }
+}
+
+TEST(TensorStream, DiffersBetweenTheCatalogsNames) {
+  const std::set<std::uint32_t> streams = {
+      tensor_stream("a"),     tensor_stream("b"),      tensor_stream("x"),
+      tensor_stream("input"), tensor_stream("weight"), tensor_stream("bias"),
+      tensor_stream("q"),     tensor_stream("k"),      tensor_stream("v")};
+  EXPECT_EQ(streams.size(), 9u);
+  EXPECT_EQ(tensor_stream("a"), 0xe40c292cu);  // FNV-1a's published value
+}
+
+TEST(HostInputs, AreInputValuesByIndex) {
+  const Problem problem = make_layernorm(2, 3, 4, 5);
+  const HostInputs inputs = host_inputs(problem, 77);
+  ASSERT_EQ(inputs.size(), 3u);
+  ASSERT_EQ(inputs.at("x").size(), 120u);
+  ASSERT_EQ(inputs.at("weight").size(), 60u);
+  for (const std::uint64_t index : {0, 1, 59}) {
+    EXPECT_EQ(inputs.at("bias")[index],
+              input_value(standard_normal, DType::f32, 77, tensor_stream("bias"), index));
+  }
+}
+
+TEST(HostInputs, HalvesAreRounded) {
+  for (const auto& [name, values] : host_inputs(make_matmul_fp16(4, 5, 6), 3)) {
+    for (const double value : values) {
+      EXPECT_EQ(value, from_half_bits(to_half_bits(value))) << name;
+    }
+  }
+}
+
+TEST(Half, AllBitPatternsRoundTrip) {
+  for (int bits = 0; bits < 65536; ++bits) {
+    const double value = from_half_bits(static_cast<std::uint16_t>(bits));
+    const bool is_nan = (bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0;
+    ASSERT_EQ(std::isnan(value), is_nan) << bits;
+    if (!is_nan) {
+      ASSERT_EQ(to_half_bits(value), bits);
+    }
+  }
+}
+
+TEST(Half, KnownValues) {
+  EXPECT_EQ(from_half_bits(0x3c00), 1.0);
+  EXPECT_EQ(from_half_bits(0xc000), -2.0);
+  EXPECT_EQ(from_half_bits(0x7bff), 65504.0);
+  EXPECT_EQ(from_half_bits(0x0400), std::ldexp(1.0, -14));
+  EXPECT_EQ(from_half_bits(0x0001), std::ldexp(1.0, -24));
+  EXPECT_EQ(from_half_bits(0x7c00), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::signbit(from_half_bits(0x8000)));
+  EXPECT_EQ(to_half_bits(1.0 / 3.0), 0x3555);
+  EXPECT_EQ(to_half_bits(-0.0), 0x8000);
+  EXPECT_EQ(to_half_bits(std::numeric_limits<double>::quiet_NaN()) & 0x7e00, 0x7e00);
+}
+
+TEST(Half, RoundsToNearestTiesToEven) {
+  EXPECT_EQ(to_half_bits(1.0 + std::ldexp(1.0, -11)), 0x3c00);
+  EXPECT_EQ(to_half_bits(1.0 + std::ldexp(1.0, -11) + 1e-12), 0x3c01);
+  EXPECT_EQ(to_half_bits(1.0 + std::ldexp(3.0, -11)), 0x3c02);
+  EXPECT_EQ(to_half_bits(2.0 - std::ldexp(1.0, -12)), 0x4000);
+  EXPECT_EQ(to_half_bits(std::ldexp(1.0, -25)), 0x0000);
+  EXPECT_EQ(to_half_bits(std::ldexp(1.0, -25) * 1.001), 0x0001);
+  EXPECT_EQ(to_half_bits(std::ldexp(3.0, -25)), 0x0002);
+  EXPECT_EQ(to_half_bits(std::ldexp(1.0, -14) - std::ldexp(1.0, -26)), 0x0400);
+  EXPECT_EQ(to_half_bits(65519.99), 0x7bff);
+  EXPECT_EQ(to_half_bits(65520.0), 0x7c00);
+  EXPECT_EQ(to_half_bits(-1e9), 0xfc00);
+  EXPECT_EQ(to_half_bits(1e-300), 0x0000);
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,252 @@
+// The scale-aware bounds must let honest kernels pass with room and stop what is not the problem's
+// computation. Kernels are imitated by rounding where they round, at the sizes that set the error.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/catalog.h"
+#include "ops/inputs.h"
+#include "ops/operators.h"
+
+namespace rekernel {
+namespace {
+
+using Values = std::vector<double>;
+
+double half(double value) { return from_half_bits(to_half_bits(value)); }
+
+Values halves(Values values) {
+  for (double& value : values) value = half(value);
+  return values;
+}
+
+struct Errors {
+  double rms = 0;  ///< over the truth's rms
+  double max = 0;  ///< over the truth's rms
+};
+
+Errors errors(const Values& output, const Values& truth) {
+  double squares = 0.0;
+  double truth_squares = 0.0;
+  double largest = 0.0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const double error = output[i] - truth[i];
+    squares += error * error;
+    truth_squares += truth[i] * truth[i];
+    largest = std::max(largest, std::fabs(error));
+  }
+  const double truth_rms = std::sqrt(truth_squares / static_cast<double>(truth.size()));
+  return {std::sqrt(squares / truth_squares), largest / truth_rms};
+}
+
+void expect_passes_with_room(const Errors& found, const Tolerance& tolerance, double room) {
+  EXPECT_LE(found.rms * room, tolerance.rms_error_over_rms);
+  EXPECT_LE(found.max * room, tolerance.max_error_over_rms);
+}
+
+void expect_fails(const Errors& found, const Tolerance& tolerance) {
+  EXPECT_TRUE(found.rms > tolerance.rms_error_over_rms || found.max > tolerance.max_error_over_rms)
+      << found.rms << " " << found.max;
+}
+
+class MatmulTolerance : public testing::Test {
+ protected:
+  Problem problem = make_matmul_fp32(48, 48, 4096);
+  HostInputs inputs = host_inputs(problem, 11);
+  Values truth = problem.host_oracle(problem, inputs);
+
+  Values product(const Values& a, const Values& b) const {
+    return problem.host_oracle(problem, {{"a", a}, {"b", b}});
+  }
+};
+
+TEST_F(MatmulTolerance, TwoSplitProductsPass) {
+  const double alpha = 1.0 / 64;
+  Values p, x, q, y;
+  for (const double a : inputs["a"]) {
+    p.push_back(half((1 - alpha) * a));
+    x.push_back(half(a - p.back()));
+  }
+  for (const double b : inputs["b"]) {
+    q.push_back(half(b));
+    y.push_back(half(q.back() + (b - q.back()) / alpha));
+  }
+  Values output = product(p, q);
+  const Values second = product(x, y);
+  for (std::size_t i = 0; i < output.size(); ++i) output[i] += second[i];
+  expect_passes_with_room(errors(output, truth), problem.tolerance, 5);
+}
+
+TEST_F(MatmulTolerance, OneHalfProductFails) {
+  const Errors found = errors(product(halves(inputs["a"]), halves(inputs["b"])), truth);
+  EXPECT_GT(found.rms, 2 * problem.tolerance.rms_error_over_rms);
+}
+
+TEST_F(MatmulTolerance, ASkippedTileFails) {
+  Values output = truth;
+  for (int i = 0; i < 8; ++i) {
+    for (int j = 0; j < 8; ++j) output[i * 48 + j] = 0.0;
+  }
+  expect_fails(errors(output, truth), problem.tolerance);
+}
+
+TEST_F(MatmulTolerance, SwappedTilesFail) {
+  Values output = truth;
+  for (int j = 0; j < 8; ++j) std::swap(output[j], output[j + 8]);
+  expect_fails(errors(output, truth), problem.tolerance);
+}
+
+TEST_F(MatmulTolerance, HalfResultsPassTheHalfProblem) {
+  expect_passes_with_room(errors(halves(truth), truth), make_matmul_fp16(1, 1, 1).tolerance, 5);
+}
+
+TEST(ConvolutionTolerance, HalfOperandsPass) {
+  const ConvolutionSizes sizes{.batch = 2,
+                               .in_channels = 3,
+                               .height = 64,
+                               .width = 64,
+                               .filters = 32,
+                               .kernel = 11,
+                               .stride = 4,
+                               .padding = 2};
+  for (const Problem& problem : {make_conv2d(sizes), make_conv2d_relu_maxpool(sizes)}) {
+    const HostInputs inputs = host_inputs(problem, 12);
+    const Values truth = problem.host_oracle(problem, inputs);
+    HostInputs rounded = inputs;
+    rounded["input"] = halves(inputs.at("input"));
+    rounded["weight"] = halves(inputs.at("weight"));
+    const Errors found = errors(problem.host_oracle(problem, rounded), truth);
+    EXPECT_GT(found.rms, 1e-5);  // it is a lower precision that passes
+    expect_passes_with_room(found, problem.tolerance, 5);
+
+    HostInputs without_bias = inputs;
+    for (double& value : without_bias["bias"]) value = 0.0;
+    expect_fails(errors(problem.host_oracle(problem, without_bias), truth), problem.tolerance);
+  }
+}
+
+TEST(SoftmaxTolerance, SinglePrecisionPassesAndASampledDenominatorFails) {
+  const std::int64_t columns = 65536;
+  const Problem problem = make_softmax(1, columns);
+  const HostInputs inputs = host_inputs(problem, 13);
+  const Values& x = inputs.at("x");
+  const Values truth = problem.host_oracle(problem, inputs);
+  const auto softmax = [&](std::int64_t counted) {
+    const auto largest = static_cast<float>(*std::max_element(x.begin(), x.end()));
+    std::vector<float> lane(1024, 0.0f);
+    for (std::int64_t i = 0; i < counted; ++i) {
+      lane[i % 1024] += std::exp(static_cast<float>(x[i]) - largest);
+    }
+    float sum = 0.0f;
+    for (const float part : lane) sum += part;
+    sum *= static_cast<float>(columns) / static_cast<float>(counted);
+    Values y;
+    for (const double value : x) y.push_back(std::exp(static_cast<float>(value) - largest) / sum);
+    return y;
+  };
+  expect_passes_with_room(errors(softmax(columns), truth), problem.tolerance, 10);
+  expect_fails(errors(softmax(columns / 2), truth), problem.tolerance);
+  expect_fails(errors(softmax(columns * 9 / 10), truth), problem.tolerance);
+}
+
+TEST(LayernormTolerance, SinglePrecisionPassesAndSampledStatisticsFail) {
+  const Problem problem = make_layernorm(1, 64, 256, 256);
+  const HostInputs inputs = host_inputs(problem, 14);
+  const Values& x = inputs.at("x");
+  const Values truth = problem.host_oracle(problem, inputs);
+  // One register per lane sums 4096 elements.
+  const auto mean_of = [](std::size_t count, const auto& term) {
+    std::vector<float> lane(1024, 0.0f);
+    for (std::size_t i = 0; i < count; ++i) lane[i % 1024] += term(i);
+    float sum = 0.0f;
+    for (const float part : lane) sum += part;
+    return sum / static_cast<float>(count);
+  };
+  const auto layernorm = [&](std::size_t counted) {
+    const float mean = mean_of(counted, [&](std::size_t i) { return static_cast<float>(x[i]); });
+    const float variance = mean_of(counted, [&](std::size_t i) {
+      const float distance = static_cast<float>(x[i]) - mean;
+      return distance * distance;
+    });
+    const float scale = 1.0f / std::sqrt(variance + 1e-5f);
+    Values y;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      y.push_back((static_cast<float>(x[i]) - mean) * scale *
+                      static_cast<float>(inputs.at("weight")[i]) +
+                  static_cast<float>(inputs.at("bias")[i]));
+    }
+    return y;
+  };
+  expect_passes_with_room(errors(layernorm(x.size()), truth), problem.tolerance, 5);
+  expect_fails(errors(layernorm(x.size() / 2), truth), problem.tolerance);
+}
+
+// Softmax weights and results rounded to FP16, as between the two matrix products of a kernel.
+Values attention_in_halves(const Problem& problem, const HostInputs& inputs) {
+  const std::int64_t length = problem.attribute("length");
+  const std::int64_t head_dim = problem.attribute("head_dim");
+  Values o;
+  for (std::int64_t row = 0; row < length; ++row) {
+    const std::int64_t visible = problem.attribute("causal") ? row + 1 : length;
+    Values score(visible, 0.0);
+    for (std::int64_t j = 0; j < visible; ++j) {
+      for (std::int64_t d = 0; d < head_dim; ++d) {
+        score[j] += inputs.at("q")[row * head_dim + d] * inputs.at("k")[j * head_dim + d];
+      }
+    }
+    const double largest = *std::max_element(score.begin(), score.end());
+    double sum = 0.0;
+    Values out(head_dim, 0.0);
+    for (std::int64_t j = 0; j < visible; ++j) {
+      const double weight = std::exp((score[j] - largest) * problem.real_attribute("scale"));
+      sum += weight;
+      for (std::int64_t d = 0; d < head_dim; ++d) {
+        out[d] += half(weight) * inputs.at("v")[j * head_dim + d];
+      }
+    }
+    for (const double value : out) o.push_back(half(value / sum));
+  }
+  return o;
+}
+
+TEST(AttentionTolerance, HalfWeightsPassAndASkippedTileFails) {
+  const AttentionSizes sizes{.batch = 1, .heads = 1, .length = 1024, .head_dim = 32};
+  for (const Problem& problem : {make_attention_fp16(sizes), make_attention_fp16_causal(sizes)}) {
+    const HostInputs inputs = host_inputs(problem, 15);
+    const Values truth = problem.host_oracle(problem, inputs);
+    expect_passes_with_room(errors(attention_in_halves(problem, inputs), truth), problem.tolerance,
+                            5);
+    Values output = truth;
+    std::fill(output.end() - 8 * 32, output.end(), 0.0);
+    expect_fails(errors(output, truth), problem.tolerance);
+  }
+}
+
+TEST(EveryTolerance, ZerosAndConstantsFail) {
+  const ConvolutionSizes convolution{.batch = 1,
+                                     .in_channels = 3,
+                                     .height = 32,
+                                     .width = 32,
+                                     .filters = 8,
+                                     .kernel = 11,
+                                     .stride = 4,
+                                     .padding = 2};
+  const AttentionSizes attention{.batch = 1, .heads = 1, .length = 64, .head_dim = 16};
+  for (const Problem& problem :
+       {make_matmul_fp32(16, 16, 64), make_conv2d(convolution), make_softmax(2, 4096),
+        make_layernorm(1, 2, 16, 16), make_conv2d_relu_maxpool(convolution),
+        make_matmul_fp16(16, 16, 64), make_attention_fp16(attention),
+        make_attention_fp16_causal(attention)}) {
+    SCOPED_TRACE(problem.id);
+    const Values truth = problem.host_oracle(problem, host_inputs(problem, 16));
+    double mean = 0.0;
+    for (const double value : truth) mean += value / static_cast<double>(truth.size());
+    expect_fails(errors(Values(truth.size(), 0.0), truth), problem.tolerance);
+    expect_fails(errors(Values(truth.size(), mean), truth), problem.tolerance);
+  }
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+
+#include "harness/check.h"
+#include "harness/compile.h"
+#include "harness/device_tools.h"
+#include "harness/problem_buffers.h"
+#include "ops/catalog.h"
+#include "reference/pytorch.h"
+#include "reference/reference.h"
+#include "temporary_folder.h"
+
+namespace rekernel {
+namespace {
+
+/// Largest |error| that a reference of full size may show where its math mode is to be told from
+/// its errors: TF32 and FP32 are far apart.
+const std::map<std::pair<std::string, std::string>, std::pair<double, double>> error_ranges = {
+    {{"matmul_fp32", "cublas_fp32"}, {0, 5e-3}},
+    {{"matmul_fp32", "cublas_tf32"}, {2e-2, 0.5}},
+    {{"conv2d", "cudnn_fp32"}, {0, 2e-5}},
+    {{"conv2d", "cudnn_tf32"}, {0, 5e-3}},
+    {{"conv2d_relu_maxpool", "cudnn_fp32"}, {0, 2e-5}},
+    {{"conv2d_relu_maxpool", "cudnn_tf32"}, {0, 5e-3}},
+};
+
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+class GpuReference : public testing::TestWithParam<ReferenceInfo> {};
+
+std::vector<ReferenceInfo> all_references() {
+  std::vector<ReferenceInfo> all;
+  for (const Problem& problem : catalog()) {
+    for (const ReferenceInfo& info : references_of(problem.id)) all.push_back(info);
+  }
+  return all;
+}
+
+TEST_P(GpuReference, ComputesTheProblem) {
+  const ReferenceInfo& info = GetParam();
+  const auto device = Device::open();
+  if (!device) GTEST_SKIP() << device.error().message;
+  TemporaryFolder folder;
+  ScopedVariable cache("REKERNEL_CACHE", folder.path().string());
+  const Problem& problem = *find_problem(info.problem);
+  const DeviceProperties& properties = device->properties();
+  const Compiler compiler = value_of(Compiler::load());
+  const std::string target = Compiler::target_for_device(properties.major, properties.minor);
+  const std::string header = problem_header(problem);
+  const DeviceTools tools(value_of(compiler.compile(device_tools_program(), header, target)),
+                          properties);
+  const CompiledProgram oracle = value_of(compiler.compile(problem.device_oracle, header, target));
+  const Stream stream;
+  const ProblemBuffers buffers(problem, {}, tools, stream);
+  Checker checker(problem, buffers, tools, oracle, {}, properties, stream);
+
+  buffers.fill_inputs(1, nullptr, stream);
+  auto reference = make_reference(info, problem, buffers.bindings(), *device);
+  if (!reference && info.id == "cudnn_layernorm") {
+    GTEST_SKIP() << "the next reference takes its place: " << reference.error().message;
+  }
+  ASSERT_TRUE(reference) << reference.error().message;
+  RecordProperty("details", (*reference)->details());
+  EXPECT_FALSE((*reference)->details().empty());
+
+  for (std::uint64_t seed : {2, 3}) {
+    buffers.fill_inputs(seed, nullptr, stream);
+    buffers.poison(stream);
+    (*reference)->enqueue(stream.get());
+    stream.synchronize();
+    EXPECT_EQ(buffers.find_modified_input(seed, nullptr, stream), std::nullopt);
+    EXPECT_EQ(buffers.find_damaged_guard(stream), std::nullopt);
+    const ErrorStats errors = checker.measure_errors();
+    EXPECT_EQ(errors.unwritten, 0);
+    const auto range = error_ranges.find({info.problem, info.id});
+    if (range != error_ranges.end()) {
+      EXPECT_GE(errors.max_abs, range->second.first);
+      EXPECT_LE(errors.max_abs, range->second.second);
+    } else {
+      EXPECT_EQ(errors.failing, 0);
+      EXPECT_LE(errors.rms, problem.tolerance.rms_error_over_rms * errors.truth_rms);
+    }
+  }
+
+  auto again = make_reference(info, problem, buffers.bindings(), *device);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ((*again)->details(), (*reference)->details()) << "the choice was not remembered";
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuReference, testing::ValuesIn(all_references()),
+                         [](const testing::TestParamInfo<ReferenceInfo>& info) {
+                           return info.param.problem + "_" + info.param.id;
+                         });
+
+TEST(GpuPytorch, TimesSoftmax) {
+  const auto device = Device::open();
+  if (!device) GTEST_SKIP() << device.error().message;
+  auto reference =
+      PytorchReference::start(*find_problem("softmax"), "pytorch_eager", std::chrono::seconds(120));
+  if (!reference) GTEST_SKIP() << reference.error().message;
+  const auto times = (*reference)->time_block(5, 1);
+  ASSERT_TRUE(times) << times.error().message;
+  for (std::int64_t time : *times) {
+    EXPECT_GT(time, 100'000) << "faster than any memory";
+    EXPECT_LT(time, 100'000'000);
+  }
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "replay/evaluator.h"
+#include "replay/header.h"
+#include "replay/model.h"
+#include "replay/replayer.h"
+#include "replay/search.h"
+
+namespace rekernel::testing {
+
+/// A folder that goes with its owner. In memory where the system has a place for that, since
+/// searches sync every event.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_text(const std::filesystem::path& path);
+void write_text(const std::filesystem::path& path, const std::string& text);
+
+/// A search for softmax kernels by two models.
+Header small_header(int rounds = 3, int ideas = 2, int branches = 2);
+
+/// The reply that the fake model gives to a request, by its id alone: ideas are a list, kernels are
+/// good except for some that are prose, hold two code blocks or are not UTF-8.
+ModelReply fake_reply(const std::string& id);
+/// A reply with this source and the worked example's plan.
+std::string kernel_reply(const std::string& source_comment);
+
+/// The record that the fake evaluator gives, by the candidate's id alone: most pass.
+boost::json::object fake_record(const std::string& id, const Candidate& candidate);
+
+/// Answers in an order that `seed` shuffles; writes each id to `log`, if there is one, as it is
+/// asked.
+class FakeModel : public Model {
+ public:
+  explicit FakeModel(unsigned seed = 0) : seed_(seed) {}
+  std::optional<Interruption> ask(std::span<const ModelRequest> requests,
+                                  const Arrived& arrived) override;
+  std::vector<std::string> asked;
+  std::map<std::string, std::string> replies;  ///< instead of fake_reply
+  /// Called before a reply is handed over.
+  std::function<void(const std::string& id)> before;
+
+ private:
+  unsigned seed_;
+};
+
+class FakeEvaluator : public Evaluator {
+ public:
+  explicit FakeEvaluator(unsigned seed = 0) : seed_(seed) {}
+  std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
+                                       const Arrived& arrived) override;
+  std::vector<std::string> evaluated;
+  std::function<void(const std::string& id)> before;
+  /// Times by id, instead of fake_record's.
+  std::map<std::string, std::int64_t> times;
+
+ private:
+  unsigned seed_;
+};
+
+/// Runs or resumes a search on a file.
+SearchEnd run_on_file(const std::filesystem::path& path, const Header& header, Model& model,
+                      Evaluator& evaluator, SearchObserver observer = {},
+                      std::function<bool()> deadline = {}, bool stop_asked = false);
+
+/// Runs a whole search with the fakes and gives the file's text.
+std::string recorded_search(const std::filesystem::path& path, const Header& header,
+                            unsigned seed = 0);
+
+/// The lines with their newlines.
+std::vector<std::string> lines_of(const std::string& text);
+std::string joined(const std::vector<std::string>& lines);
+/// The same events with the chain values that belong to them.
+std::string with_fresh_chain(const std::string& text);
+
+}  // namespace rekernel::testing

@@ -1,0 +1,289 @@
+#include "replay/model_openai.h"
+
+#include <gtest/gtest.h>
+#include <boost/json.hpp>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "fakes.h"
+#include "harness/json.h"
+#include "http_server.h"
+
+namespace rekernel {
+namespace {
+
+using testing::completion;
+using testing::HttpAnswer;
+using testing::HttpRequest;
+using testing::HttpServer;
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr const char* key_variable = "REKERNEL_TEST_KEY";
+constexpr const char* key = "sk-secret-0123456789";
+
+OpenAiOptions quick() {
+  OpenAiOptions options;
+  options.attempts = 3;
+  options.first_pause = Milliseconds(10);
+  options.total_timeout = Milliseconds(5000);
+  return options;
+}
+
+struct Answers {
+  std::vector<std::optional<ModelReply>> replies;
+  std::optional<Interruption> interruption;
+};
+
+/// Asks `count` requests, r1.i1.b1 and on, of the model "one" at this address.
+Answers ask(const std::string& url, std::size_t count, const OpenAiOptions& options = quick(),
+            const char* variable = "") {
+  auto model = OpenAiModel::make({{"one", url, variable}}, options);
+  if (!model) throw std::runtime_error(model.error().message);
+  std::vector<ModelRequest> requests;
+  for (std::size_t i = 0; i < count; ++i) {
+    requests.push_back(
+        {"r1.i1.b" + std::to_string(i + 1), "one", "prompt " + std::to_string(i + 1)});
+  }
+  Answers answers;
+  answers.replies.resize(count);
+  answers.interruption = (*model)->ask(requests, [&](std::size_t i, ModelReply reply) {
+    EXPECT_FALSE(answers.replies[i]) << "answered twice";
+    answers.replies[i] = std::move(reply);
+    return true;
+  });
+  return answers;
+}
+
+TEST(OpenAi, SendsThePromptAndTakesTheReply) {
+  ::setenv(key_variable, key, 1);
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("hi é")};
+  });
+  OpenAiOptions options = quick();
+  options.reply_tokens = 77;
+  const Answers answers = ask(server.url() + "/", 1, options, key_variable);
+  ::unsetenv(key_variable);
+  ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+  EXPECT_EQ(answers.replies[0]->text, "hi é");
+  EXPECT_EQ(answers.replies[0]->prompt_tokens, 11);
+  EXPECT_EQ(answers.replies[0]->completion_tokens, 22);
+  EXPECT_FALSE(answers.replies[0]->truncated);
+  const HttpRequest request = server.requests().at(0);
+  EXPECT_TRUE(request.head.starts_with("POST /v1/chat/completions HTTP/1.1"));
+  EXPECT_NE(request.head.find(std::string("Authorization: Bearer ") + key), std::string::npos);
+  const auto body = boost::json::parse(request.body);
+  EXPECT_EQ(body.at("model"), "one");
+  EXPECT_EQ(body.at("messages").at(0).at("content"), "prompt 1");
+  EXPECT_EQ(body.at("max_completion_tokens"), 77);
+}
+
+TEST(OpenAi, SaysWhenTheReplyWasCut) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("```cuda\n", "length")};
+  });
+  EXPECT_TRUE(ask(server.url(), 1).replies[0]->truncated);
+}
+
+TEST(OpenAi, RecordsARefusalAsSuch) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "",
+                      R"({"choices": [{"message": {"content": null, "refusal": "no"}}]})"};
+  });
+  const Answers answers = ask(server.url(), 1);
+  EXPECT_EQ(answers.replies[0]->text, "");
+  EXPECT_EQ(answers.replies[0]->failure, "the model gave no text: no");
+  EXPECT_FALSE(answers.replies[0]->prompt_tokens);
+}
+
+TEST(OpenAi, KeepsBytesThatAreNoText) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", "{\"choices\": [{\"message\": {\"content\": \"a\xff\"}}]}"};
+  });
+  EXPECT_EQ(ask(server.url(), 1).replies[0]->text, "a\xff");
+}
+
+TEST(OpenAi, TriesAgainAfterWhatPasses) {
+  HttpServer server([](int number, const HttpRequest&) {
+    if (number == 0) return HttpAnswer{"429 Too Many Requests", "", "{}"};
+    if (number == 1) return HttpAnswer{"503 Unavailable", "", "later"};
+    return HttpAnswer{"200 OK", "", completion("good")};
+  });
+  const Answers answers = ask(server.url(), 1);
+  ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+  EXPECT_EQ(answers.replies[0]->text, "good");
+  EXPECT_EQ(server.requests().size(), 3u);
+}
+
+TEST(OpenAi, TriesAgainAfterBrokenAnswersAndConnections) {
+  HttpServer server([](int number, const HttpRequest&) {
+    if (number == 0) return HttpAnswer{"200 OK", "", "{\"choices\": [{\"mess"};
+    HttpAnswer hang_up;
+    hang_up.hang_up = true;
+    if (number == 1) return hang_up;
+    return HttpAnswer{"200 OK", "", completion("good")};
+  });
+  EXPECT_EQ(ask(server.url(), 1).replies[0]->text, "good");
+}
+
+TEST(OpenAi, HeedsRetryAfter) {
+  HttpServer server([](int number, const HttpRequest&) {
+    if (number == 0) return HttpAnswer{"429 Too Many Requests", "Retry-After: 1\r\n", "{}"};
+    return HttpAnswer{"200 OK", "", completion("good")};
+  });
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(ask(server.url(), 1).replies[0]->text, "good");
+  EXPECT_GE(std::chrono::steady_clock::now() - start, Milliseconds(1000));
+}
+
+TEST(OpenAi, DoesNotHeedAnUnreasonableRetryAfter) {
+  HttpServer server([](int number, const HttpRequest&) {
+    if (number == 0) return HttpAnswer{"503 Unavailable", "Retry-After: 86400\r\n", "{}"};
+    return HttpAnswer{"200 OK", "", completion("good")};
+  });
+  OpenAiOptions options = quick();
+  options.longest_pause = Milliseconds(50);
+  EXPECT_EQ(ask(server.url(), 1, options).replies[0]->text, "good");
+}
+
+TEST(OpenAi, GivesUpAfterItsAttempts) {
+  HttpServer server([](int, const HttpRequest&) { return HttpAnswer{"500 Oops", "", "broken"}; });
+  const Answers answers = ask(server.url(), 1);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_EQ(answers.interruption->kind, Interruption::Kind::failed);
+  EXPECT_EQ(
+      answers.interruption->message,
+      "model one, request r1.i1.b1: HTTP status 500: broken, after 3 attempts; the same command "
+      "goes on from here");
+  EXPECT_EQ(server.requests().size(), 3u);
+}
+
+TEST(OpenAi, GivesUpOnASlowServer) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("late"), 600};
+  });
+  OpenAiOptions options = quick();
+  options.total_timeout = Milliseconds(100);
+  options.attempts = 2;
+  const Answers answers = ask(server.url(), 1, options);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_NE(answers.interruption->message.find("Timeout was reached, after 2 attempts"),
+            std::string::npos)
+      << answers.interruption->message;
+}
+
+TEST(OpenAi, DoesNotRepeatWhatCannotSucceedAndHidesTheKey) {
+  ::setenv(key_variable, key, 1);
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"401 Unauthorized", "", std::string("bad key ") + key};
+  });
+  const Answers answers = ask(server.url(), 1, quick(), key_variable);
+  ::unsetenv(key_variable);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_EQ(answers.interruption->message,
+            "model one, request r1.i1.b1: HTTP status 401: bad key [key]; the same command goes on "
+            "from here");
+  EXPECT_EQ(server.requests().size(), 1u);
+  const Answers without = ask(server.url(), 1, quick(), key_variable);
+  EXPECT_NE(
+      without.interruption->message.find("(the environment variable REKERNEL_TEST_KEY is not set)"),
+      std::string::npos);
+}
+
+TEST(OpenAi, RecordsAHugeAnswerAsAFailure) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", std::string(6 * max_reply_bytes + (2u << 20), 'x')};
+  });
+  OpenAiOptions options = quick();
+  options.total_timeout = Milliseconds(60000);
+  const Answers answers = ask(server.url(), 1, options);
+  ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+  EXPECT_TRUE(answers.replies[0]->failure.starts_with("the answer has more than "));
+  EXPECT_EQ(server.requests().size(), 1u);
+}
+
+TEST(OpenAi, AsksAtOnceWithinItsLimit) {
+  HttpServer server([](int, const HttpRequest& request) {
+    const auto body = boost::json::parse(request.body);
+    const std::string prompt(body.at("messages").at(0).at("content").as_string());
+    return HttpAnswer{"200 OK", "", completion("to " + prompt), 60};
+  });
+  OpenAiOptions options = quick();
+  options.concurrency = 3;
+  const Answers answers = ask(server.url(), 9, options);
+  ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+  for (std::size_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(answers.replies[i]->text, "to prompt " + std::to_string(i + 1));
+  }
+  EXPECT_LE(server.most_at_once(), 3);
+  EXPECT_GE(server.most_at_once(), 2);
+}
+
+TEST(OpenAi, AwaitsPaidRepliesWhenAnotherRequestFails) {
+  HttpServer server([](int, const HttpRequest& request) {
+    if (request.body.find("prompt 1\"") != std::string::npos)
+      return HttpAnswer{"400 Bad", "", "no"};
+    return HttpAnswer{"200 OK", "", completion("good"), 100};
+  });
+  const Answers answers = ask(server.url(), 2);
+  EXPECT_TRUE(answers.interruption);
+  ASSERT_TRUE(answers.replies[1]);
+  EXPECT_EQ(answers.replies[1]->text, "good");
+}
+
+TEST(OpenAi, SendsNoKeyInTheClearToOtherMachines) {
+  ::setenv(key_variable, key, 1);
+  const auto model = OpenAiModel::make({{"one", "http://example.com/v1", key_variable}}, quick());
+  ::unsetenv(key_variable);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().message,
+            "model one: a key is sent over https only; http://example.com/v1 is not");
+  EXPECT_TRUE(OpenAiModel::make({{"one", "http://example.com/v1", key_variable}}, quick()));
+}
+
+/// A whole search against the server: rate limits, a cut reply and broken ones on the way.
+TEST(OpenAi, CarriesASearchFromEndToEnd) {
+  testing::TemporaryFolder folder;
+  ::setenv(key_variable, key, 1);
+  std::atomic<int> hiccups = 0;
+  HttpServer server([&](int number, const HttpRequest& request) {
+    if (number % 4 == 1) {
+      ++hiccups;
+      return HttpAnswer{"429 Too Many Requests", "", "{}"};
+    }
+    if (number % 7 == 3) return HttpAnswer{"200 OK", "", "<html>"};
+    const auto body = boost::json::parse(request.body);
+    const std::string prompt(body.at("messages").at(0).at("content").as_string());
+    if (prompt.find("Propose 2 ideas") != std::string::npos) {
+      return HttpAnswer{"200 OK", "", completion("[\"Wider loads\", \"Fewer passes\"]")};
+    }
+    if (prompt.find("attempt 2 of 2") != std::string::npos) {
+      return HttpAnswer{"200 OK", "", completion("```cuda\n", "length"), 20};
+    }
+    return HttpAnswer{"200 OK", "", completion(testing::kernel_reply("good"))};
+  });
+  Header header = testing::small_header(2);
+  header.settings.models = {{"one", server.url(), key_variable}, {"two", server.url(), ""}};
+  OpenAiOptions options = quick();
+  options.attempts = 8;
+  auto model = OpenAiModel::make(header.settings.models, options);
+  ASSERT_TRUE(model);
+  testing::FakeEvaluator evaluator;
+  const SearchEnd end = testing::run_on_file(folder / "t.jsonl", header, **model, evaluator);
+  ::unsetenv(key_variable);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  EXPECT_GT(hiccups, 0);
+  const std::string text = testing::read_text(folder / "t.jsonl");
+  EXPECT_EQ(text.find(key), std::string::npos);
+  const Replay replay = replay_exactly(folder / "t.jsonl");
+  ASSERT_FALSE(replay.interruption) << replay.interruption->message;
+  ASSERT_EQ(replay.search.candidates.size(), 8u);
+  EXPECT_EQ(replay.search.candidates[1].outcome.message,
+            "the reply's cuda block is not closed: it was cut off (the model stopped at its limit "
+            "of length)");
+  EXPECT_EQ(replay.search.prompt_tokens, 11 * 10);
+  EXPECT_EQ(replay.search.completion_tokens, 22 * 10);
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,87 @@
+#include "replay/outcome.h"
+
+#include <gtest/gtest.h>
+#include <boost/json.hpp>
+
+#include <limits>
+
+#include "fakes.h"
+#include "replay/event.h"
+
+namespace rekernel {
+namespace {
+
+Evaluation measured() {
+  Evaluation evaluation;
+  evaluation.problem = "softmax";
+  evaluation.status = Status::passed;
+  evaluation.strict = evaluation.deterministic = true;
+  evaluation.resources = {{"a", 40, 0, 0, 8, 4, {}}, {"b", 255, 0, 0, 0, 0, {}}};
+  evaluation.errors = ErrorStats{};
+  evaluation.errors->max_abs = 9.2e-6;
+  evaluation.errors->rms = std::numeric_limits<double>::infinity();
+  Timing timing;
+  timing.median_ns = 512345;
+  timing.samples_ns = {1, 2, 3};
+  evaluation.timing = timing;
+  ReferenceResult missing{"cublas", "", "not here", {}, {}, {}};
+  ReferenceResult reference{"cudnn_softmax", "v9", "", {}, {}, Percent{195.18, 1, 2}};
+  reference.timing.median_ns = 1000000;
+  evaluation.references = {missing, reference};
+  return evaluation;
+}
+
+TEST(RecordedEvaluation, HoldsNoFloatingPointNumberAndNoSamples) {
+  const auto record = recorded_evaluation(measured(), "NVIDIA H200", "NVRTC 13.0");
+  const std::string text = canonical_json(record);  // throws on a floating-point number
+  EXPECT_NE(text.find("\"max_abs\":\"9.2e-06\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\"samples\":3"), std::string::npos) << text;
+  EXPECT_EQ(text.find("samples_ns"), std::string::npos);
+  EXPECT_NE(text.find("\"device\":\"NVIDIA H200\""), std::string::npos);
+}
+
+TEST(RecordedEvaluation, GivesItsOutcomeBack) {
+  const auto outcome = outcome_from_record(recorded_evaluation(measured(), "", ""), "record");
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->passed());
+  EXPECT_EQ(*outcome->median_ns, 512345);
+  EXPECT_EQ(outcome->reference, "cudnn_softmax");  // the first that was available
+  EXPECT_EQ(outcome->permille_of_reference(), 1952);
+  EXPECT_EQ(outcome->rms_error, "infinite");
+  EXPECT_EQ(outcome->registers, 255);
+  EXPECT_EQ(outcome->spill_bytes, 12);
+  EXPECT_EQ(outcome_line(*outcome),
+            "passed: 512.3 us, 195.2% of cudnn_softmax, max error 9.2e-06, 255 registers, 12 bytes "
+            "of spills, strict, deterministic");
+}
+
+TEST(RecordedEvaluation, ShortensLongTextsAndReplacesBytesThatAreNone) {
+  Evaluation evaluation;
+  evaluation.status = Status::compile_failed;
+  evaluation.message = "bad \xff byte\n" + std::string(100000, 'x');
+  const auto record = recorded_evaluation(evaluation, "", "");
+  EXPECT_LT(canonical_json(record).size(), 3000u);
+  const auto outcome = outcome_from_record(record, "record");
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome_line(*outcome), "compile_failed: bad ? byte");
+  EXPECT_EQ(prompt_log(*outcome).substr(0, 12), "bad ? byte\nx");
+}
+
+TEST(OutcomeFromRecord, RefusesWhatItCannotUse) {
+  const auto message = [](const char* text) {
+    const auto outcome = outcome_from_record(boost::json::parse(text).as_object(), "line 3");
+    return outcome ? "good" : outcome.error().message;
+  };
+  EXPECT_EQ(message(R"({"message": ""})"), "line 3: the key \"status\" is missing");
+  EXPECT_EQ(message(R"({"status": "splendid", "message": ""})"),
+            "line 3: status: expected a status, got \"splendid\"");
+  EXPECT_EQ(message(R"({"status": "passed", "message": ""})"),
+            "line 3: passed, but there is no timing");
+  EXPECT_EQ(
+      message(R"({"status": "passed", "message": "", "timing": {"median_ns": 0}})").substr(0, 40),
+      "line 3: timing.median_ns: expected an in");
+  EXPECT_EQ(message(R"({"status": "crashed", "message": "", "anything": {"else": 1}})"), "good");
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,141 @@
+#include "replay/prompt.h"
+
+#include <gtest/gtest.h>
+
+#include "fakes.h"
+#include "harness/compile.h"
+#include "ops/catalog.h"
+#include "replay/event.h"
+
+namespace rekernel {
+namespace {
+
+ShownKernel kernel(const std::string& id, std::size_t bytes) {
+  return {id, "passed: 1.0 us", "", "// " + id + "\n" + std::string(bytes, 'x')};
+}
+
+HistoryEntry entry(const std::string& id, bool passed, std::size_t log_bytes = 0) {
+  return {id, "idea of " + id, passed, passed ? "passed: 1.0 us" : "crashed",
+          log_bytes > 0 ? "log of " + id + std::string(log_bytes, 'l') : ""};
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+PromptParts full_parts() {
+  PromptParts parts;
+  parts.survivors = {kernel("fast", 4000), kernel("second", 4000)};
+  parts.bank = {kernel("banked", 4000), kernel("slow", 4000)};
+  parts.library = {kernel("given", 4000)};
+  parts.history = {entry("old_bad", false, 4000), entry("old_good", true),
+                   entry("new_bad", false, 4000), entry("new_good", true)};
+  return parts;
+}
+
+/// A limit that leaves `bytes` for kernels and history.
+Header with_room(std::size_t bytes) {
+  Header header = testing::small_header();
+  header.settings.prompt_tokens =
+      estimated_tokens(kernel_prompt(header, {}, {"t", "t"}, 1).size() + bytes);
+  return header;
+}
+
+TEST(Prompt, HoldsEverythingWhereThereIsRoom) {
+  const Header header = testing::small_header();
+  const std::string prompt = kernel_prompt(header, full_parts(), {"Title", "Do it."}, 2);
+  for (const char* part : {"### Kernel fast", "### Kernel slow", "### Given kernel given",
+                           "- old_bad (idea of old_bad): crashed\n  compiler: log of old_bad",
+                           "- new_good", "Title\nDo it.", "attempt 2 of 2",
+                           "input x: f32 (4096, 65536)", "inline constexpr int columns = 65536;",
+                           "NVIDIA H200, code for sm_90a", "|error| <= 0.01 + 0.01 * |truth|"}) {
+    EXPECT_TRUE(has(prompt, part)) << part;
+  }
+  EXPECT_FALSE(has(prompt, "{{"));
+  EXPECT_FALSE(has(prompt, "left out"));
+}
+
+TEST(Prompt, SaysWhereThereIsNothing) {
+  const std::string prompt = ideas_prompt(testing::small_header(), {}, 3);
+  EXPECT_TRUE(has(prompt, "None: start from scratch."));
+  EXPECT_TRUE(has(prompt, "Nothing yet."));
+  EXPECT_TRUE(has(prompt, "Propose 3 ideas"));
+}
+
+TEST(Prompt, LeavesOutTheLeastUsefulFirst) {
+  const PromptParts parts = full_parts();
+  std::string before = kernel_prompt(with_room(40000), parts, {"t", "t"}, 1);
+  // What goes, in order, as the room shrinks.
+  const std::vector<std::string> order = {"log of old_bad", "log of new_bad", "- old_bad",
+                                          "- new_bad",      "Kernel slow",    "Kernel banked",
+                                          "- old_good",     "- new_good",     "Kernel second",
+                                          "Given kernel",   "Kernel fast"};
+  std::size_t gone = 0;
+  for (std::size_t room = 34000; room > 200; room -= 20) {
+    const Header header = with_room(room);
+    const std::string prompt = kernel_prompt(header, parts, {"t", "t"}, 1);
+    ASSERT_LE(estimated_tokens(prompt.size()), header.settings.prompt_tokens) << room;
+    while (gone < order.size() && !has(prompt, order[gone])) ++gone;
+    for (std::size_t i = gone; i < order.size(); ++i) {
+      ASSERT_TRUE(has(prompt, order[i])) << order[i] << " went before " << order[gone];
+    }
+  }
+  EXPECT_EQ(gone, order.size());
+}
+
+TEST(Prompt, DoesNotExpandPlaceholdersInWhatItShows) {
+  PromptParts parts;
+  parts.survivors = {{"a", "{{history}}", "", "{{problem}} {{"}};
+  const std::string prompt = ideas_prompt(testing::small_header(), parts, 1);
+  EXPECT_TRUE(has(prompt, "{{history}}"));
+  EXPECT_TRUE(has(prompt, "{{problem}} {{"));
+}
+
+TEST(Prompt, IsAFunctionOfItsArguments) {
+  const Header header = testing::small_header();
+  EXPECT_EQ(ideas_prompt(header, full_parts(), 2), ideas_prompt(header, full_parts(), 2));
+}
+
+TEST(Templates, AreCheckedForTheirPlaceholders) {
+  Header header = testing::small_header();
+  const auto message = [&] {
+    const auto checked = check_templates(header, "h");
+    return checked ? std::string("good") : checked.error().message;
+  };
+  EXPECT_EQ(message(), "good");
+  header.templates.ideas += "{{weather}}";
+  EXPECT_EQ(message(), "h: templates: ideas: unknown placeholder {{weather}}");
+  header.templates = {default_templates().ideas + "{{history}}", default_templates().kernel};
+  EXPECT_EQ(message(), "h: templates: ideas: expected the placeholder {{history}} exactly once");
+  header.templates = {default_templates().ideas, "Write {{idea}}"};
+  EXPECT_EQ(message(), "h: templates: kernel: expected the placeholder {{problem}} exactly once");
+  header.templates = default_templates();
+  header.settings.prompt_tokens = 500;
+  EXPECT_EQ(message().substr(0, 66),
+            "h: settings: prompt_tokens: the shortest prompt has up to " + message().substr(58, 8));
+  EXPECT_NE(message(), "good");
+}
+
+TEST(WorkedExample, IsAValidCandidateOfEveryReply) {
+  const auto candidate = parse_kernel_reply(testing::kernel_reply("x"),
+                                            {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
+  ASSERT_TRUE(candidate) << candidate.error().message;
+}
+
+TEST(NvrtcWorkedExample, CompilesForEveryTarget) {
+  const auto compiler = Compiler::load();
+  ASSERT_TRUE(compiler) << compiler.error().message;
+  const auto candidate = parse_kernel_reply(testing::kernel_reply("x"),
+                                            {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
+  ASSERT_TRUE(candidate) << candidate.error().message;
+  for (const char* target : {"sm_80", "sm_89", "sm_90a"}) {
+    const auto compiled =
+        compiler->compile(candidate->program, problem_header(*find_problem("softmax")), target);
+    ASSERT_TRUE(compiled) << compiled.error().message;
+    const auto launches = check_launches(candidate->program, *compiled, "example");
+    EXPECT_TRUE(launches) << launches.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,271 @@
+#include "replay/search.h"
+
+#include <gtest/gtest.h>
+#include <boost/json.hpp>
+
+#include <set>
+
+#include "fakes.h"
+#include "harness/files.h"
+#include "replay/event.h"
+#include "replay/prompt.h"
+
+namespace rekernel {
+namespace {
+
+namespace json = boost::json;
+using testing::FakeEvaluator;
+using testing::FakeModel;
+using testing::read_text;
+using testing::recorded_search;
+using testing::run_on_file;
+using testing::small_header;
+using testing::TemporaryFolder;
+using testing::write_text;
+
+std::vector<json::object> events_of(const std::string& text) {
+  std::vector<json::object> events;
+  for (const std::string& line : testing::lines_of(text)) {
+    events.push_back(json::parse(line).as_object());
+  }
+  return events;
+}
+
+std::vector<std::string> titles_of(const std::string& text) {
+  std::vector<std::string> titles;
+  for (const json::object& event : events_of(text)) titles.push_back(event_title(event));
+  return titles;
+}
+
+const json::object& find(const std::vector<json::object>& events, const std::string& title) {
+  for (const json::object& event : events) {
+    if (event_title(event) == title) return event;
+  }
+  throw std::runtime_error("no " + title);
+}
+
+TEST(Search, WritesItsEventsInOneOrder) {
+  TemporaryFolder folder;
+  const std::string text = recorded_search(folder / "t.jsonl", small_header(1, 2, 1));
+  EXPECT_EQ(titles_of(text),
+            (std::vector<std::string>{"header", "request r1.ideas", "response r1.ideas",
+                                      "request r1.i1.b1", "request r1.i2.b1", "response r1.i1.b1",
+                                      "response r1.i2.b1", "evaluation r1.i1.b1",
+                                      "evaluation r1.i2.b1", "selection r1", "stop"}));
+}
+
+TEST(Search, DoesNotDependOnTheOrderOfArrival) {
+  TemporaryFolder folder;
+  const std::string text = recorded_search(folder / "0.jsonl", small_header());
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    EXPECT_EQ(recorded_search(folder / (std::to_string(seed) + ".jsonl"), small_header(), seed),
+              text);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "5.jsonl.pending"));
+}
+
+TEST(Search, LetsModelsTakeTurns) {
+  TemporaryFolder folder;
+  const auto events = events_of(recorded_search(folder / "t.jsonl", small_header()));
+  EXPECT_EQ(find(events, "request r1.ideas").at("model"), "one");
+  EXPECT_EQ(find(events, "request r2.ideas").at("model"), "two");
+  EXPECT_EQ(find(events, "request r1.i1.b1").at("model"), "one");
+  EXPECT_EQ(find(events, "request r1.i1.b2").at("model"), "two");
+}
+
+TEST(Search, ShowsTheFastestKernelsAndTheHistoryToTheNextRound) {
+  TemporaryFolder folder;
+  FakeModel model;
+  std::string prompt;
+  class Spy : public Model {
+   public:
+    Spy(FakeModel& inner, std::string& prompt) : inner_(inner), prompt_(prompt) {}
+    std::optional<Interruption> ask(std::span<const ModelRequest> requests,
+                                    const Arrived& arrived) override {
+      if (requests.front().id == "r2.i1.b1") prompt_ = requests.front().prompt;
+      return inner_.ask(requests, arrived);
+    }
+
+   private:
+    FakeModel& inner_;
+    std::string& prompt_;
+  } spy(model, prompt);
+  for (const char* id : {"r1.i1.b1", "r1.i1.b2", "r1.i2.b1", "r1.i2.b2"}) {
+    model.replies[id] = testing::kernel_reply(id);
+  }
+  model.replies["r1.i2.b2"] = "no kernel today";
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(2), spy, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  const auto events = events_of(read_text(folder / "t.jsonl"));
+  for (const json::value& survivor : find(events, "selection r1").at("survivors").as_array()) {
+    const std::string id(survivor.as_string());
+    EXPECT_NE(prompt.find("### Kernel " + id), std::string::npos) << id;
+    EXPECT_NE(prompt.find("// " + id + "\n"), std::string::npos) << id;
+  }
+  EXPECT_NE(prompt.find("- r1.i2.b2 (Fewer passes): invalid_plan: the reply has no cuda block"),
+            std::string::npos)
+      << prompt;
+  EXPECT_EQ(find(events, "request r2.i1.b1").at("prompt_sha256").as_string(), sha256_hex(prompt));
+}
+
+TEST(Search, RecordsUnusableRepliesAsFailedCandidates) {
+  TemporaryFolder folder;
+  FakeModel model;
+  model.replies = {{"r1.i1.b1", "prose " + std::string(1 << 20, 'x')},
+                   {"r1.i1.b2", "\xff\xfe not text"},
+                   {"r1.i2.b1", testing::kernel_reply("a") + testing::kernel_reply("b")},
+                   {"r1.i2.b2", std::string(max_reply_bytes + 1, 'x')}};
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(1), model, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  EXPECT_TRUE(evaluator.evaluated.empty());
+  const auto events = events_of(read_text(folder / "t.jsonl"));
+  const auto message = [&](const std::string& id) {
+    const json::object& event = find(events, "evaluation " + id);
+    EXPECT_EQ(event.at("status"), "invalid_plan");
+    return std::string(event.at("message").as_string());
+  };
+  EXPECT_EQ(message("r1.i1.b1"), "the reply has no cuda block; expected exactly one");
+  EXPECT_EQ(message("r1.i1.b2"), "the reply is not UTF-8 text");
+  EXPECT_EQ(message("r1.i2.b1"), "the reply has 2 cuda blocks; expected exactly one");
+  EXPECT_EQ(message("r1.i2.b2"), "the reply has 4194305 bytes; at most 4194304 are recorded");
+  EXPECT_EQ(find(events, "response r1.i1.b2").at("text_base64"), "//4gbm90IHRleHQ=");
+  EXPECT_EQ(find(events, "response r1.i1.b1").at("text").as_string().size(), (1u << 20) + 6);
+  EXPECT_FALSE(replay_exactly(folder / "t.jsonl").interruption);
+}
+
+TEST(Search, GoesOnAfterARoundWithoutIdeas) {
+  TemporaryFolder folder;
+  FakeModel model;
+  model.replies = {{"r1.ideas", "Nothing comes to mind."}};
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(2), model, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  const auto events = events_of(read_text(folder / "t.jsonl"));
+  EXPECT_EQ(find(events, "selection r1").at("note"),
+            "r1.ideas: the reply has neither a JSON list of ideas nor a numbered list");
+  EXPECT_TRUE(find(events, "selection r1").at("survivors").as_array().empty());
+  EXPECT_EQ(find(events, "request r2.i1.b1").at("round"), 2);
+}
+
+TEST(Search, StartsFromSeedsAndPlans) {
+  TemporaryFolder folder;
+  Header header = small_header(3, 2, 1);
+  header.settings.first_round = 0;
+  header.settings.chain = true;
+  const auto example =
+      parse_kernel_reply(testing::kernel_reply("seed"), {"softmax", "fake", "s", "i", "sm_90a"});
+  ASSERT_TRUE(example);
+  header.seeds = {{candidate_json(*example), example->program.source}};
+  header.library = {{"gemm", "a good product", "", "// the gemm\n"}};
+  header.settings.round_plans = {{0, {"Port it directly. One thread an element."}, {}, {}},
+                                 {1, {"First idea"}, std::vector<std::string>{}, {"gemm"}},
+                                 {2, {"Second idea"}, std::vector<std::string>{"r0.i1.b1"}, {}}};
+  FakeModel model;
+  for (const char* id : {"r0.i1.b1", "r1.i1.b1", "r2.i1.b1"}) {
+    model.replies[id] = testing::kernel_reply(id);
+  }
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", header, model, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  const auto events = events_of(read_text(folder / "t.jsonl"));
+  EXPECT_EQ(event_title(events[1]), "evaluation seed.1");
+  EXPECT_EQ(event_title(events[2]), "selection seeds");
+  EXPECT_EQ(model.asked, (std::vector<std::string>{"r0.i1.b1", "r1.i1.b1", "r2.i1.b1"}));
+  const auto parents = [&](const char* title) {
+    return canonical_json(find(events, title).at("parents"));
+  };
+  EXPECT_EQ(parents("request r1.i1.b1"), "[\"gemm\"]");
+  EXPECT_EQ(parents("request r2.i1.b1"), "[\"r0.i1.b1\"]");
+  EXPECT_EQ(find(events, "request r0.i1.b1").at("idea"), "Port it directly");
+  EXPECT_FALSE(replay_exactly(folder / "t.jsonl").interruption);
+}
+
+TEST(Search, StopsAtItsTokenBudget) {
+  TemporaryFolder folder;
+  Header header = small_header(3);
+  header.settings.token_budget = 20000;
+  FakeModel model;
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", header, model, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  EXPECT_EQ(end.reason, "token_budget");
+  const auto events = events_of(read_text(folder / "t.jsonl"));
+  EXPECT_EQ(events.back().at("reason"), "token_budget");
+  EXPECT_LE(events.back().at("prompt_tokens").as_int64(), 20000);
+  EXPECT_FALSE(replay_exactly(folder / "t.jsonl").interruption);
+}
+
+TEST(Search, StopsAtItsDeadlineAndReplaysThat) {
+  TemporaryFolder folder;
+  FakeModel model;
+  FakeEvaluator evaluator;
+  int asked = 0;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(), model, evaluator, {},
+                                    [&] { return ++asked > 3; });
+  EXPECT_EQ(end.reason, "deadline");
+  const Replay replay = replay_exactly(folder / "t.jsonl");
+  EXPECT_FALSE(replay.interruption) << replay.interruption->message;
+  EXPECT_EQ(replay.search.stop_reason, "deadline");
+  // A finished search stays finished, whatever the clock says.
+  FakeModel idle;
+  EXPECT_EQ(run_on_file(folder / "t.jsonl", small_header(), idle, evaluator).reason, "deadline");
+  EXPECT_TRUE(idle.asked.empty());
+}
+
+TEST(Search, StopsWhenAPersonWantsNoNewRequestAndReplaysThat) {
+  TemporaryFolder folder;
+  const std::string whole = recorded_search(folder / "whole.jsonl", small_header());
+  // What was recorded when the first round was over: the second's first request is not there yet.
+  const std::size_t second_round = whole.find("r2.ideas");
+  ASSERT_NE(second_round, std::string::npos);
+  write_text(folder / "t.jsonl", whole.substr(0, whole.rfind('\n', second_round) + 1));
+  FakeModel idle;
+  FakeEvaluator evaluator;
+  const SearchEnd end =
+      run_on_file(folder / "t.jsonl", small_header(), idle, evaluator, {}, {}, true);
+  EXPECT_EQ(end.reason, "stopped");
+  EXPECT_TRUE(idle.asked.empty());
+  const Replay replay = replay_exactly(folder / "t.jsonl");
+  EXPECT_FALSE(replay.interruption) << replay.interruption->message;
+  EXPECT_EQ(replay.search.stop_reason, "stopped");
+}
+
+TEST(Search, RefusesToGoOnWithAnotherHeader) {
+  TemporaryFolder folder;
+  const std::string text = recorded_search(folder / "t.jsonl", small_header(1));
+  FakeModel model;
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(2), model, evaluator);
+  ASSERT_TRUE(end.interruption);
+  EXPECT_EQ(end.interruption->kind, Interruption::Kind::mismatch);
+  EXPECT_EQ(read_text(folder / "t.jsonl"), text);
+}
+
+TEST(Search, ForgetsKernelsThatNoPromptCanShowAgain) {
+  // What a prompt shows stays bounded while the history grows by lines alone.
+  TemporaryFolder folder;
+  Header header = small_header(30, 1, 1);
+  header.settings.prompt_tokens = 8000;
+  std::size_t longest = 0;
+  class Measure : public FakeModel {
+   public:
+    explicit Measure(std::size_t& longest) : longest_(longest) {}
+    std::optional<Interruption> ask(std::span<const ModelRequest> requests,
+                                    const Arrived& arrived) override {
+      for (const ModelRequest& one : requests) longest_ = std::max(longest_, one.prompt.size());
+      return FakeModel::ask(requests, arrived);
+    }
+
+   private:
+    std::size_t& longest_;
+  } model(longest);
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", header, model, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  EXPECT_LE(estimated_tokens(longest), 8000);
+}
+
+}  // namespace
+}  // namespace rekernel

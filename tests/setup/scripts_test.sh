@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Every shell script parses, is executable if it is a command, and satisfies shellcheck where that is
+# installed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+commands=(run test .ci/run tests/setup/*_test.sh)
+for script in "${commands[@]}" harness/setup/setup.sh; do
+  bash -n "$script"
+done
+for script in "${commands[@]}"; do
+  [[ -x $script ]] || { echo "$script is not executable" && exit 1; }
+done
+if command -v shellcheck >/dev/null; then
+  shellcheck -x "${commands[@]}" harness/setup/setup.sh
+else
+  echo 'shellcheck is not installed: its part is left out'
+fi
+
+# A pin without a hash, or named twice, would let something else be installed.
+for list in harness/setup/wheels-*.txt; do
+  if grep -vE '^#|^[a-z0-9-]+==[0-9.]+ --hash=sha256:[0-9a-f]{64}$' "$list"; then
+    echo "$list: the lines above are not NAME==VERSION --hash=sha256:…" && exit 1
+  fi
+  repeated=$(sed -n 's/==.*//p' "$list" | sort | uniq -d)
+  [[ -z $repeated ]] || { echo "$list: more than one line for $repeated" && exit 1; }
+done

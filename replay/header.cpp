@@ -90,23 +90,6 @@ bool is_earlier_candidate(const std::string& id, int round, std::size_t seeds) {
          static_cast<std::size_t>(end) == id.size() && number >= 0 && number < round;
 }
 
-Result<Ok> check_round_plan(const Header& header, const RoundPlan& plan, const std::string& where) {
-  const std::string place = where + ": the plan of round " + std::to_string(plan.round);
-  for (const std::string& id : plan.parents.value_or(std::vector<std::string>{})) {
-    if (!is_earlier_candidate(id, plan.round, header.seeds.size())) {
-      return Error{
-          place + ": parent \"" + printable(id, 64) +
-          "\" is no candidate of an earlier round (\"r4.i2.b1\") and no seed (\"seed.1\")"};
-    }
-  }
-  for (const std::string& name : plan.bank_kernels) {
-    if (!header.find_library_kernel(name)) {
-      return Error{place + ": bank kernel \"" + printable(name, 64) + "\" is not in the library"};
-    }
-  }
-  return Ok{};
-}
-
 }  // namespace
 
 std::optional<DeviceFacts> known_device(std::string_view short_name) {
@@ -226,6 +209,23 @@ Result<Header> header_from_json(const json::object& event, const std::string& wh
   if (auto error = reader.error()) return *error;
   if (Result<Ok> checked = check_header(header, where); !checked) return checked.error();
   return header;
+}
+
+Result<Ok> check_round_plan(const Header& header, const RoundPlan& plan, const std::string& where) {
+  const std::string place = where + ": the plan of round " + std::to_string(plan.round);
+  for (const std::string& id : plan.parents.value_or(std::vector<std::string>{})) {
+    if (!is_earlier_candidate(id, plan.round, header.seeds.size())) {
+      return Error{
+          place + ": parent \"" + printable(id, 64) +
+          "\" is no candidate of an earlier round (\"r4.i2.b1\") and no seed (\"seed.1\")"};
+    }
+  }
+  for (const std::string& name : plan.bank_kernels) {
+    if (!header.find_library_kernel(name)) {
+      return Error{place + ": bank kernel \"" + printable(name, 64) + "\" is not in the library"};
+    }
+  }
+  return Ok{};
 }
 
 Result<Ok> check_header(const Header& header, const std::string& where) {

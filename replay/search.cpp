@@ -64,20 +64,16 @@ class Search {
  public:
   Search(const Header& header, SearchSurroundings surroundings)
       : header_(header), settings_(header.settings), around_(std::move(surroundings)) {
-    for (const RoundPlan& plan : settings_.round_plans) {
-      for (const std::string& id : plan.parents.value_or(std::vector<std::string>{})) {
-        needed_until_[id] = std::max(needed_until_[id], plan.round);
-      }
-    }
+    note_parents();
   }
 
   SearchEnd run() {
     put(to_json(header_));
     evaluate_seeds();
-    for (int round = settings_.first_round; round <= settings_.last_round() && going(); ++round) {
-      run_round(round);
+    for (int round = settings_.first_round; going();) {
+      for (; round <= settings_.last_round() && going(); ++round) run_round(round);
+      if (going()) stop("rounds");
     }
-    if (going()) stop("rounds");
     if (!interruption_ && around_.journal) around_.journal->clear();
     return {std::move(interruption_), std::move(reason_)};
   }
@@ -126,9 +122,62 @@ class Search {
          {"reason", reason},
          {"prompt_tokens", prompt_tokens_},
          {"completion_tokens", completion_tokens_}});
-    if (going()) reason_ = reason;
-    if (interruption_) return;
+    if (!going() || goes_on() || interruption_) return;
+    reason_ = reason;
     if (recorded()) interrupt(around_.trajectory.not_as_expected("nothing behind the stop"));
+  }
+
+  // ── Going on behind a stop ───────────────────────────────────────────────────────────────────
+
+  void note_parents() {
+    for (const RoundPlan& plan : settings_.round_plans) {
+      for (const std::string& id : plan.parents.value_or(std::vector<std::string>{})) {
+        needed_until_[id] = std::max(needed_until_[id], plan.round);
+      }
+    }
+  }
+
+  /// Whether a continuation is recorded behind the stop, or wanted where nothing is recorded.
+  bool goes_on() {
+    const json::object* next = recorded();
+    if (!going() || (next && event_title(*next) != "continue")) return false;
+    if (!next && (!around_.go_on || went_on_)) return false;
+    went_on_ = !next;
+    const Result<Continuation> continuation =
+        next ? continuation_from_json(*next, settings_, where()) : around_.go_on(settings_);
+    if (!continuation) return refuse(continuation.error());
+    if (!next && adds_nothing(*continuation, settings_)) return false;
+    Result<Settings> longer = continued(settings_, *continuation, where());
+    if (!longer) return refuse(longer.error());
+    for (const RoundPlan& plan : continuation->round_plans) {
+      Result<Ok> checked = check_round_plan(header_, plan, where());
+      if (checked) checked = find_parents(plan);
+      if (!checked) return refuse(checked.error());
+    }
+    put(to_json(*continuation));
+    settings_ = std::move(*longer);
+    note_parents();
+    return going();
+  }
+
+  bool refuse(const Error& error) {
+    interrupt({Kind::bad_file, error.message});
+    return false;
+  }
+
+  /// A plan made behind a stop can show what the search still remembers, and its seeds.
+  Result<Ok> find_parents(const RoundPlan& plan) {
+    for (const std::string& id : plan.parents.value_or(std::vector<std::string>{})) {
+      if (kept_.contains(id)) continue;
+      const auto seed = seeds_.find(id);
+      if (seed == seeds_.end()) {
+        return Error{where() + ": round_plans: round " + std::to_string(plan.round) +
+                     ": parents: expected a seed, a survivor or a kernel of the bank, got \"" +
+                     printable(id, 64) + "\""};
+      }
+      kept_[id] = seed->second;
+    }
+    return Ok{};
   }
 
   // ── Rounds ───────────────────────────────────────────────────────────────────────────────────
@@ -151,30 +200,25 @@ class Search {
     }
     const int round = settings_.first_round - 1;
     evaluate(round, wave);
+    seeds_ = kept_;
     select(round, "seeds", "");
   }
 
   void run_round(int round) {
     const std::string id = "r" + std::to_string(round);
-    const PromptParts parts = prompt_parts(round);
     std::string note;
-    const std::vector<IdeaInRound> ideas = find_ideas(round, parts, note);
+    const std::vector<IdeaInRound> ideas = find_ideas(round, note);
     if (!going()) return;
-    std::vector<WaveItem> wave = write_kernels(round, parts, ideas);
+    std::vector<WaveItem> wave = write_kernels(round, prompt_parts(round), ideas);
     if (!going()) return;
     evaluate(round, wave);
     select(round, id, note);
   }
 
-  std::vector<IdeaInRound> find_ideas(int round, const PromptParts& parts, std::string& note) {
+  std::vector<IdeaInRound> find_ideas(int round, std::string& note) {
     const std::string prefix = "r" + std::to_string(round);
-    std::vector<Idea> ideas;
-    const RoundPlan* plan = settings_.plan_of(round);
-    if (plan && !plan->ideas.empty()) {
-      for (const std::string& text : plan->ideas) ideas.push_back(idea_from_text(text));
-    } else {
-      ideas = ask_for_ideas(round, parts, note);
-    }
+    std::vector<Idea> ideas = planned_ideas(round);
+    if (ideas.empty()) ideas = ask_for_ideas(round, note);
     std::vector<IdeaInRound> result;
     for (Idea& idea : ideas) {
       result.push_back({prefix + ".i" + std::to_string(result.size() + 1), std::move(idea)});
@@ -182,12 +226,23 @@ class Search {
     return result;
   }
 
-  std::vector<Idea> ask_for_ideas(int round, const PromptParts& parts, std::string& note) {
+  std::vector<Idea> planned_ideas(int round) const {
+    std::vector<Idea> ideas;
+    const RoundPlan* plan = settings_.plan_of(round);
+    if (!plan) return ideas;
+    for (const std::string& text : plan->ideas) ideas.push_back(idea_from_text(text));
+    return ideas;
+  }
+
+  std::vector<Idea> ask_for_ideas(int round, std::string& note) {
+    const PromptParts parts = prompt_parts(round);
     const std::size_t turn = static_cast<std::size_t>(round - settings_.first_round);
     const std::vector<ModelRequest> requests{{"r" + std::to_string(round) + ".ideas",
                                               model_name(turn),
                                               ideas_prompt(header_, parts, settings_.ideas)}};
     if (!may_ask(requests)) return {};
+    // The search may have stopped here and gone on with a plan.
+    if (std::vector<Idea> planned = planned_ideas(round); !planned.empty()) return planned;
     put(request_event(round, "ideas", requests[0], parts));
     say("round " + std::to_string(round) + ": asking for ideas");
     const std::vector<ModelReply> replies = obtain_replies(requests);
@@ -296,13 +351,15 @@ class Search {
 
   // ── Limits ───────────────────────────────────────────────────────────────────────────────────
 
-  /// Stops the search where the requests would exceed the token budget or the deadline has passed.
+  /// Stops the search where the requests would exceed the token budget or the deadline has passed,
+  /// and looks again where a continuation lets it go on.
   bool may_ask(const std::vector<ModelRequest>& requests) {
     std::int64_t tokens = prompt_tokens_ + completion_tokens_;
     for (const ModelRequest& request : requests) tokens += estimated_tokens(request.prompt.size());
-    if (settings_.token_budget > 0 && tokens > settings_.token_budget) {
-      stop("token_budget");
-    } else if (const auto reason = outside_reason()) {
+    while (going()) {
+      const bool beyond = settings_.token_budget > 0 && tokens > settings_.token_budget;
+      const auto reason = beyond ? std::optional<std::string>("token_budget") : outside_reason();
+      if (!reason) break;
       stop(*reason);
     }
     return going();
@@ -527,7 +584,7 @@ class Search {
   }
 
   const Header& header_;
-  const Settings& settings_;
+  Settings settings_;  ///< the header's, or with what continuations changed
   SearchSurroundings around_;
   std::optional<Interruption> interruption_;
   std::string reason_;
@@ -536,6 +593,8 @@ class Search {
   std::vector<Ranked> correct_;
   Selection selection_;
   std::map<std::string, Kept> kept_;
+  std::map<std::string, Kept> seeds_;        ///< the correct ones
+  bool went_on_ = false;                     ///< by this run's wish
   std::map<std::string, int> needed_until_;  ///< last round whose plan names this candidate
   std::int64_t prompt_tokens_ = 0;
   std::int64_t completion_tokens_ = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/candidate.h"
+#include "replay/continuation.h"
 #include "replay/evaluator.h"
 #include "replay/header.h"
 #include "replay/model.h"
@@ -51,6 +52,8 @@ struct SearchSurroundings {
   Evaluator& evaluator;
   std::function<bool()> deadline_reached;
   SearchObserver observer;
+  /// What to go on with where the recording ends with a stop; null: the search is over there.
+  std::function<Result<Continuation>(const Settings&)> go_on = {};
   bool stop_asked = false;  ///< a person wants no new request; heeded where nothing is recorded
 };
 
@@ -73,6 +76,7 @@ struct SearchEnd {
 ///
 /// The token budget, the deadline and a person's wish to stop are looked at before every request
 /// for ideas and before the requests for kernels; a stop is recorded as an event with its reason.
+/// A continuation behind it makes the search go on as if it had not stopped.
 SearchEnd run_search(const Header& header, SearchSurroundings surroundings);
 
 }  // namespace rekernel

@@ -84,6 +84,27 @@ const RoundPlan* Settings::plan_of(int round) const {
   return nullptr;
 }
 
+std::vector<RoundPlan> read_round_plans(JsonReader reader, const Settings& settings) {
+  std::vector<RoundPlan> plans;
+  std::set<int> seen;
+  for (JsonReader& plan : reader.array(0, 1000)) {
+    plans.push_back(read_round_plan(plan, settings));
+    if (!seen.insert(plans.back().round).second) plan.fail("a second plan for this round");
+  }
+  return plans;
+}
+
+json::array to_json(const std::vector<RoundPlan>& plans) {
+  json::array entries;
+  for (const RoundPlan& plan : plans) {
+    json::object entry{{"round", plan.round}, {"ideas", strings(plan.ideas)}};
+    if (plan.parents) entry["parents"] = strings(*plan.parents);
+    entry["bank_kernels"] = strings(plan.bank_kernels);
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
 Settings read_settings(JsonReader reader) {
   Settings settings;
   read_count(reader, "rounds", 1, 1000, settings.rounds);
@@ -104,13 +125,7 @@ Settings read_settings(JsonReader reader) {
     settings.references = read_strings(*references, 16, 64);
   }
   if (auto plans = reader.optional("round_plans")) {
-    std::set<int> seen;
-    for (JsonReader& plan : plans->array(0, 1000)) {
-      settings.round_plans.push_back(read_round_plan(plan, settings));
-      if (!seen.insert(settings.round_plans.back().round).second) {
-        plan.fail("a second plan for this round");
-      }
-    }
+    settings.round_plans = read_round_plans(*plans, settings);
   }
   reader.no_other_keys();
   return settings;
@@ -121,13 +136,6 @@ json::object to_json(const Settings& settings) {
   for (const ModelSettings& model : settings.models) {
     models.push_back(json::object{
         {"name", model.name}, {"base_url", model.base_url}, {"key_variable", model.key_variable}});
-  }
-  json::array plans;
-  for (const RoundPlan& plan : settings.round_plans) {
-    json::object entry{{"round", plan.round}, {"ideas", strings(plan.ideas)}};
-    if (plan.parents) entry["parents"] = strings(*plan.parents);
-    entry["bank_kernels"] = strings(plan.bank_kernels);
-    plans.push_back(std::move(entry));
   }
   return {{"rounds", settings.rounds},
           {"first_round", settings.first_round},
@@ -142,7 +150,7 @@ json::object to_json(const Settings& settings) {
           {"reply_tokens", settings.reply_tokens},
           {"deadline_minutes", settings.deadline_minutes},
           {"references", strings(settings.references)},
-          {"round_plans", std::move(plans)}};
+          {"round_plans", to_json(settings.round_plans)}};
 }
 
 }  // namespace rekernel

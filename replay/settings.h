@@ -25,6 +25,8 @@ struct RoundPlan {
   /// Candidates whose source the prompts show, instead of survivors and bank; empty: from scratch.
   std::optional<std::vector<std::string>> parents;
   std::vector<std::string> bank_kernels;  ///< names of kernels from the header's library
+
+  bool operator==(const RoundPlan&) const = default;
 };
 
 /// Everything that steers a search. Recorded in the header of its trajectory.
@@ -52,6 +54,10 @@ struct Settings {
 
 /// What a person says about one idea, at most.
 inline constexpr std::size_t max_idea_bytes = 4000;
+
+/// Plans for rounds of such a search, one a round at most. Errors land in the reader.
+std::vector<RoundPlan> read_round_plans(JsonReader reader, const Settings& settings);
+boost::json::array to_json(const std::vector<RoundPlan>& plans);
 
 /// Every key may be absent; then the default stands. Errors land in the reader.
 Settings read_settings(JsonReader reader);

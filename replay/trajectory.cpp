@@ -23,8 +23,8 @@ namespace json = boost::json;
 
 constexpr std::size_t max_line_bytes = std::size_t{128} << 20;
 constexpr std::size_t shown_bytes = 400;
-constexpr std::array known_events = {"header",     "request",   "response",
-                                     "evaluation", "selection", "stop"};
+constexpr std::array known_events = {"header",    "request", "response", "evaluation",
+                                     "selection", "stop",    "continue"};
 
 Error system_error(const fs::path& path, const std::string& what) {
   return Error{path.string() + ": " + what + ": " + std::strerror(errno)};

@@ -92,7 +92,7 @@ Result<std::optional<Header>> recorded_header(Trajectory& trajectory) {
 Result<Header> choose_header(const ParsedArguments& parsed, Trajectory& trajectory) {
   Result<std::optional<Header>> recorded = recorded_header(trajectory);
   if (!recorded) return recorded.error();
-  const bool resume = parsed.flag("resume");
+  const bool resume = parsed.flag("resume") || parsed.has("continue");
   if (resume && *recorded) return std::move(**recorded);
   Result<SearchFile> wanted = wanted_search(parsed);
   if (!wanted) return wanted.error();
@@ -167,6 +167,13 @@ std::function<bool()> deadline_of(const Settings& settings) {
   };
 }
 
+std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArguments& parsed) {
+  if (!parsed.has("continue")) return {};
+  return [path = parsed.get<std::string>("continue")](const Settings& settings) {
+    return load_continuation(path, settings);
+  };
+}
+
 int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, const SearchEnd& end) {
   if (parsed.flag("json")) {
     std::cout << pretty_json(replay_json(search));
@@ -212,6 +219,8 @@ po::options_description search_options() {
                                                                          "longest prompt (48000)")(
       "reply-tokens", number(), "openai: longest reply; 0: the endpoint's own limit")(
       "deadline", number(), "minutes after which no new request is made; 0: none")(
+      "continue", text(),
+      "go on behind the stop with this JSON file: rounds, round_plans, token_budget, notes")(
       "stop", po::bool_switch(), "make no new request: end the search behind what was asked")(
       "seed", list(), "folder of a kernel to start from; several")(
       "reference", list(), "reference to time beside candidates; the headline by default")(
@@ -235,7 +244,7 @@ int search_command(const std::vector<std::string>& arguments) {
   if (!parsed.has("name")) return bad_input({"search: expected a name"});
 
   const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("name"));
-  if (parsed.flag("resume") && !fs::exists(path)) {
+  if ((parsed.flag("resume") || parsed.has("continue")) && !fs::exists(path)) {
     return bad_input({path.string() + ": nothing to resume"});
   }
   const bool existed = fs::exists(path);
@@ -260,7 +269,7 @@ int search_command(const std::vector<std::string>& arguments) {
     observer.progress = [&progress](const std::string& text) { progress.show(text + " …"); };
     end = run_search(*header,
                      {*trajectory, &*journal, **model, evaluator, deadline_of(header->settings),
-                      std::move(observer), parsed.flag("stop")});
+                      std::move(observer), go_on_with(parsed), parsed.flag("stop")});
   }
   search.events = trajectory->line();
   search.stop_reason = end.reason;

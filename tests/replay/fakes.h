@@ -76,7 +76,8 @@ class FakeEvaluator : public Evaluator {
 /// Runs or resumes a search on a file.
 SearchEnd run_on_file(const std::filesystem::path& path, const Header& header, Model& model,
                       Evaluator& evaluator, SearchObserver observer = {},
-                      std::function<bool()> deadline = {}, bool stop_asked = false);
+                      std::function<bool()> deadline = {}, bool stop_asked = false,
+                      std::optional<Continuation> continuation = {});
 
 /// Runs a whole search with the fakes and gives the file's text.
 std::string recorded_search(const std::filesystem::path& path, const Header& header,

@@ -232,6 +232,103 @@ TEST(Search, StopsWhenAPersonWantsNoNewRequestAndReplaysThat) {
   EXPECT_EQ(replay.search.stop_reason, "stopped");
 }
 
+TEST(Search, GoesOnBehindAStopAsIfItHadNotStopped) {
+  TemporaryFolder folder;
+  Header header = small_header(1);
+  const auto seed =
+      parse_kernel_reply(testing::kernel_reply("seed"), {"softmax", "fake", "s", "i", "sm_90a"});
+  ASSERT_TRUE(seed);
+  header.seeds = {{candidate_json(*seed), seed->program.source}};
+  const std::string one_round = recorded_search(folder / "t.jsonl", header);
+  const Continuation longer{.rounds = 3,
+                            .round_plans = {{.round = 2,
+                                             .ideas = {"Use wider loads. All of them."},
+                                             .parents = std::vector<std::string>{"seed.1"}}},
+                            .notes = "two more"};
+  FakeModel model;
+  FakeEvaluator evaluator;
+  const SearchEnd end =
+      run_on_file(folder / "t.jsonl", header, model, evaluator, {}, {}, false, longer);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  EXPECT_EQ(end.reason, "rounds");
+  const std::string text = read_text(folder / "t.jsonl");
+  EXPECT_TRUE(text.starts_with(one_round));
+  EXPECT_EQ(model.asked.front(), "r2.i1.b1");  // the idea was laid down
+  EXPECT_EQ(model.asked.back().substr(0, 2), "r3");
+  const Replay replay = replay_exactly(folder / "t.jsonl");
+  ASSERT_FALSE(replay.interruption) << replay.interruption->message;
+  EXPECT_EQ(replay.search.rounds.back().round, 3);
+  // Resumed from any whole line, it ends the same.
+  const std::vector<std::string> lines = testing::lines_of(text);
+  for (std::size_t kept = testing::lines_of(one_round).size(); kept < lines.size(); ++kept) {
+    write_text(folder / "cut.jsonl",
+               testing::joined(std::vector<std::string>(lines.begin(), lines.begin() + kept)));
+    FakeModel again;
+    run_on_file(folder / "cut.jsonl", header, again, evaluator, {}, {}, false, longer);
+    EXPECT_TRUE(read_text(folder / "cut.jsonl") == text) << kept << " lines kept";
+  }
+}
+
+TEST(Search, FollowsAPlanForTheRoundBeforeWhichItStopped) {
+  TemporaryFolder folder;
+  const std::string whole = recorded_search(folder / "whole.jsonl", small_header());
+  const std::size_t second_round = whole.find("r2.ideas");
+  write_text(folder / "t.jsonl", whole.substr(0, whole.rfind('\n', second_round) + 1));
+  FakeModel idle;
+  FakeEvaluator evaluator;
+  run_on_file(folder / "t.jsonl", small_header(), idle, evaluator, {}, {}, true);
+  const Continuation planned{.rounds = 3,
+                             .round_plans = {{.round = 2, .ideas = {"Use wider loads."}}}};
+  FakeModel model;
+  const SearchEnd end =
+      run_on_file(folder / "t.jsonl", small_header(), model, evaluator, {}, {}, false, planned);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  ASSERT_FALSE(model.asked.empty());
+  EXPECT_EQ(model.asked.front(), "r2.i1.b1");
+  const Replay replay = replay_exactly(folder / "t.jsonl");
+  EXPECT_FALSE(replay.interruption) << replay.interruption->message;
+}
+
+TEST(Search, RefusesAContinuationThatItCannotFollow) {
+  TemporaryFolder folder;
+  const std::string text = recorded_search(folder / "t.jsonl", small_header(1));
+  const Continuation unknown_parent{
+      .rounds = 2, .round_plans = {{.round = 2, .parents = std::vector<std::string>{"r1.i9.b9"}}}};
+  FakeModel idle;
+  FakeEvaluator evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(1), idle, evaluator, {}, {},
+                                    false, unknown_parent);
+  ASSERT_TRUE(end.interruption);
+  EXPECT_NE(end.interruption->message.find("got \"r1.i9.b9\""), std::string::npos)
+      << end.interruption->message;
+  EXPECT_TRUE(idle.asked.empty());
+  EXPECT_EQ(read_text(folder / "t.jsonl"), text);
+}
+
+TEST(Continuation, IsReadFromAFileAndNamesWhatIsWrong) {
+  TemporaryFolder folder;
+  const std::string path = folder / "more.json";
+  const Settings settings;
+  write_text(path, R"({"rounds": 7, "round_plans": [{"round": 6, "ideas": ["An idea."]}]})");
+  const auto read = load_continuation(path, settings);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_FALSE(adds_nothing(*read, settings));
+  const auto longer = continued(settings, *read, "here");
+  ASSERT_TRUE(longer.ok());
+  EXPECT_EQ(longer->last_round(), 7);
+  ASSERT_NE(longer->plan_of(6), nullptr);
+  EXPECT_TRUE(adds_nothing(*read, *longer));
+  EXPECT_EQ(continued(*longer, *read, "here").error().message,
+            "here: round_plans: round 6 has a plan already");
+  for (const char* bad : {"[]", "{}", R"({"rounds": 4})", R"({"rounds": 7, "round": 1})",
+                          R"({"rounds": 7, "round_plans": [{"round": 8}]})"}) {
+    write_text(path, bad);
+    const auto refused = load_continuation(path, settings);
+    ASSERT_FALSE(refused.ok()) << bad;
+    EXPECT_TRUE(refused.error().message.starts_with(path)) << refused.error().message;
+  }
+}
+
 TEST(Search, RefusesToGoOnWithAnotherHeader) {
   TemporaryFolder folder;
   const std::string text = recorded_search(folder / "t.jsonl", small_header(1));

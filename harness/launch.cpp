@@ -175,14 +175,28 @@ Result<Ok> configure_function(CUfunction function, const KernelLaunch& launch,
   return Ok{};
 }
 
-Result<Ok> check_all_resident(CUfunction function, const CUlaunchConfig& config,
-                              const DeviceProperties& device) {
-  int blocks_per_sm = 0;
+std::int64_t resident_blocks_per_sm(CUfunction function, const KernelLaunch& launch) {
+  int blocks = 0;
   REKERNEL_CUDA(cuOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks_per_sm, function,
-      static_cast<int>(config.blockDimX * config.blockDimY * config.blockDimZ),
-      config.sharedMemBytes));
-  const std::int64_t resident = std::int64_t{blocks_per_sm} * device.multiprocessors;
+      &blocks, function, static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]),
+      static_cast<std::size_t>(launch.dynamic_shared_bytes)));
+  return blocks;
+}
+
+/// A grid that follows the device's size and must be resident as a whole takes as many blocks a
+/// multiprocessor as fit, up to the number in the plan.
+KernelLaunch fitted_to_device(KernelLaunch launch, CUfunction function) {
+  GridExtent& extent = launch.grid[0];
+  if (!launch.cooperative || !extent.per_sm) return launch;
+  const std::int64_t others = launch.grid[1].count * launch.grid[2].count;
+  const std::int64_t fitting = resident_blocks_per_sm(function, launch) / others;
+  extent.count = std::max<std::int64_t>(1, std::min(extent.count, fitting));
+  return launch;
+}
+
+Result<Ok> check_all_resident(CUfunction function, const KernelLaunch& launch,
+                              const CUlaunchConfig& config, const DeviceProperties& device) {
+  const std::int64_t resident = resident_blocks_per_sm(function, launch) * device.multiprocessors;
   const std::int64_t blocks = std::int64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
   if (blocks > resident) {
     return Error{"a cooperative grid of " + std::to_string(blocks) + " blocks: expected at most " +
@@ -251,11 +265,12 @@ Result<PreparedLaunch> prepare_launch(const KernelLaunch& launch, const Module& 
   if (Result<Ok> configured = configure_function(prepared.function, launch, device); !configured) {
     return Error{where + configured.error().message};
   }
-  Result<CUlaunchConfig> config = launch_config(launch, device);
+  Result<CUlaunchConfig> config =
+      launch_config(fitted_to_device(launch, prepared.function), device);
   if (!config) return Error{where + config.error().message};
   prepared.config = *config;
   if (launch.cooperative) {
-    Result<Ok> fits = check_all_resident(prepared.function, *config, device);
+    Result<Ok> fits = check_all_resident(prepared.function, launch, *config, device);
     if (!fits) return Error{where + fits.error().message};
   }
   prepared.attributes = launch_attributes(launch);

@@ -61,7 +61,8 @@ struct TensorMapArgument {
 
 using Argument = std::variant<BufferArgument, ScalarArgument, TensorMapArgument>;
 
-/// One grid extent: a count, or a count per multiprocessor of the device.
+/// One grid extent: a count, or a count per multiprocessor of the device (of a cooperative launch:
+/// as many as can be resident at once, up to the count).
 struct GridExtent {
   std::int64_t count = 1;
   bool per_sm = false;

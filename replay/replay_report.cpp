@@ -50,6 +50,12 @@ const PublishedRound* published_round(const Header& header, int round) {
   return nullptr;
 }
 
+/// The percentage that follows from the published times, whatever was printed beside them.
+std::int64_t published_permille(const Header& header, const PublishedRound& round) {
+  if (round.time_ns <= 0) return 0;
+  return (2000 * header.published->reference_ns + round.time_ns) / (2 * round.time_ns);
+}
+
 /// Adds a candidate to its round's row.
 void count(RoundRow& row, const ReplayedCandidate& candidate,
            std::map<std::string, int>& statuses) {
@@ -86,6 +92,7 @@ json::object to_json(const RoundRow& row, const Header& header, bool remeasured)
   if (const PublishedRound* published = published_round(header, row.round)) {
     result["published_ns"] = published->time_ns;
     result["published_percent"] = published->percent;
+    result["published_permille_by_times"] = published_permille(header, *published);
   }
   if (remeasured) result["today_best_ns"] = row.today_best_ns;
   return result;
@@ -196,6 +203,7 @@ Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
   if (published) {
     table.columns.push_back({"published ms", true});
     table.columns.push_back({"published %", true});
+    table.columns.push_back({"published ms give", true});
   }
   table.columns.push_back({"candidates"});
   for (const RoundRow& row : round_rows(search, today)) {
@@ -208,6 +216,7 @@ Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
       const PublishedRound* there = published_round(search.header, row.round);
       cells.push_back(there ? time_text(there->time_ns) : "");
       cells.push_back(there ? there->percent + "%" : "");
+      cells.push_back(there ? percent_of_permille(published_permille(search.header, *there)) : "");
     }
     cells.push_back(statuses_text(row));
     table.rows.push_back(std::move(cells));
@@ -260,6 +269,23 @@ std::string metrics_text(const ReplayedSearch& search) {
   }
   return text + "tokens: " + std::to_string(metrics.prompt_tokens) + " in prompts, " +
          std::to_string(metrics.completion_tokens) + " in replies\n";
+}
+
+std::string published_run_caption(const ReplayedSearch& search) {
+  std::map<std::string, int> devices;
+  std::string reference;
+  for (const ReplayedCandidate& candidate : search.candidates) {
+    if (!candidate.outcome.passed()) continue;
+    ++devices[candidate.device];
+    reference = candidate.outcome.reference;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, number] : devices) names.push_back(name);
+  return "ms and % of " + (reference.empty() ? "reference" : reference) + ": recorded on " +
+         joined(names) + ". Published: " + search.header.published->source + "; reference " +
+         milliseconds(search.header.published->reference_ns) +
+         " ms, and \"published ms give\" is that time divided by the round's. " +
+         search.header.notes;
 }
 
 std::string changed_choices_text(const Remeasurement& today) {

@@ -46,6 +46,8 @@ SearchMetrics search_metrics(const ReplayedSearch& search);
 
 /// Round by round, with the published run beside it where the header has one.
 Table round_table(const ReplayedSearch& search, const Remeasurement* today = nullptr);
+/// Where the figures of such a table come from, for a search whose header has a published run.
+std::string published_run_caption(const ReplayedSearch& search);
 /// Every candidate, recorded and today.
 Table remeasured_table(const ReplayedSearch& search, const Remeasurement& today);
 /// The metrics in a few lines of text.

@@ -1,5 +1,6 @@
 #include "harness/cli/readme.h"
 
+#include "harness/cli/published_runs.h"
 #include "harness/files.h"
 #include "harness/published.h"
 #include "harness/record.h"
@@ -43,6 +44,10 @@ Result<std::string> generated_readme(const std::filesystem::path& root) {
   Result<std::string> tables = result_tables(root);
   if (!tables) return tables.error();
   Result<Ok> replaced = replace_between(*readme, "results", *tables);
+  if (!replaced) return replaced.error();
+  Result<std::vector<ReplayedSearch>> runs = published_runs(root);
+  if (!runs) return runs.error();
+  replaced = replace_between(*readme, "published-runs", published_runs_markdown(*runs) + "\n");
   if (!replaced) return replaced.error();
   return readme;
 }

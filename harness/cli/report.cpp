@@ -4,6 +4,7 @@
 
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
+#include "harness/cli/published_runs.h"
 #include "harness/cli/readme.h"
 #include "harness/files.h"
 
@@ -38,6 +39,10 @@ int report_command(const std::vector<std::string>& arguments) {
       std::cout << bench_text(*bench, root);
     }
   }
+  Result<std::vector<ReplayedSearch>> runs = published_runs(root);
+  if (!runs) return bad_input(runs.error());
+  std::cout << (parsed.flag("markdown") ? published_runs_markdown(*runs)
+                                        : "\n" + published_runs_text(*runs));
   return exit_good;
 }
 

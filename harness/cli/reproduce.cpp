@@ -5,6 +5,7 @@
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
+#include "harness/cli/published_runs.h"
 #include "harness/cli/references.h"
 #include "harness/json.h"
 
@@ -46,6 +47,13 @@ int reproduce_from_record(const std::filesystem::path& root,
     std::cout << "RECORDED, not measured here (" << std::filesystem::relative(path, root).string()
               << "):\n\n"
               << bench_text(*bench, root) << "\n";
+  }
+  Result<std::vector<ReplayedSearch>> runs = published_runs(root);
+  if (!runs) return bad_input(runs.error());
+  if (!runs->empty()) {
+    std::cout << "RECORDED, published runs re-created (`rekernel replay NAME --measure` times them "
+                 "on a GPU):\n\n"
+              << published_runs_text(*runs);
   }
   const bool good = std::all_of(checks.begin(), checks.end(),
                                 [](const CompileCheck& check) { return check.error.empty(); });

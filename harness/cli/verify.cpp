@@ -99,7 +99,7 @@ Result<Ok> check_readme(const std::filesystem::path& root, Complaints& complaint
   if (!present) return present.error();
   if (*expected != *present) {
     complaints.push_back(
-        "README.md: its tables are not those of results/; run `rekernel report "
+        "README.md: its tables are not those of results/ and trajectories/; run `rekernel report "
         "--readme`");
   }
   return Ok{};

@@ -17,6 +17,7 @@
 #include "harness/cuda.h"
 #include "harness/evaluation.h"
 #include "harness/files.h"
+#include "harness/gallery.h"
 #include "harness/json.h"
 #include "ops/catalog.h"
 
@@ -25,42 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Fixture {
-  fs::path folder;
-  Status status = Status::passed;
-  std::vector<std::string> without_badges;
-};
-
-Fixture read_fixture(const fs::path& folder) {
-  const fs::path path = folder / "expected.json";
-  Result<std::string> text = read_file(path);
-  if (!text) throw std::runtime_error(text.error().message);
-  Result<boost::json::value> json = parse_json(*text, path.string());
-  if (!json) throw std::runtime_error(json.error().message);
-  JsonReader reader(path.string(), *json);
-  Fixture fixture{folder, {}, {}};
-  const auto status = status_from_string(reader.required("status").string());
-  if (!status) throw std::runtime_error(path.string() + ": unknown status");
-  fixture.status = *status;
-  if (auto badges = reader.optional("without_badges")) {
-    for (JsonReader& badge : badges->array()) fixture.without_badges.push_back(badge.string());
-  }
-  reader.no_other_keys();
-  if (auto error = reader.error()) throw std::runtime_error(error->message);
-  return fixture;
+std::vector<Cheat> fixtures() {
+  Result<std::vector<Cheat>> cheats = load_cheats(REKERNEL_SOURCE_DIR);
+  if (!cheats) throw std::runtime_error(cheats.error().message);
+  return std::move(*cheats);
 }
 
-std::vector<Fixture> fixtures() {
-  std::vector<Fixture> all;
-  for (const auto& entry : fs::directory_iterator(REKERNEL_SOURCE_DIR "/tests/adversarial")) {
-    if (entry.is_directory()) all.push_back(read_fixture(entry.path()));
-  }
-  std::sort(all.begin(), all.end(),
-            [](const Fixture& a, const Fixture& b) { return a.folder < b.folder; });
-  return all;
-}
-
-std::string name_of(const testing::TestParamInfo<Fixture>& info) {
+std::string name_of(const testing::TestParamInfo<Cheat>& info) {
   return info.param.folder.filename().string();
 }
 
@@ -77,10 +49,19 @@ Status status_without_gpu(const fs::path& folder) {
   return Status::passed;
 }
 
-class NvrtcAdversarial : public testing::TestWithParam<Fixture> {};
+TEST(Gallery, PageShowsTheFixtures) {
+  const Result<std::string> expected = gallery_page(REKERNEL_SOURCE_DIR);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  const Result<std::string> present =
+      read_file(fs::path(REKERNEL_SOURCE_DIR) / "tests/adversarial/README.md");
+  ASSERT_TRUE(present.ok()) << present.error().message;
+  EXPECT_EQ(*present, *expected) << "run `rekernel report --readme`";
+}
+
+class NvrtcAdversarial : public testing::TestWithParam<Cheat> {};
 
 TEST_P(NvrtcAdversarial, IsCaughtWithoutAGpuOrCompiles) {
-  const Fixture& fixture = GetParam();
+  const Cheat& fixture = GetParam();
   const bool early =
       fixture.status == Status::invalid_plan || fixture.status == Status::compile_failed;
   EXPECT_EQ(std::string(to_string(status_without_gpu(fixture.folder))),
@@ -95,9 +76,12 @@ struct Verdict {
   std::string output;
 };
 
-Verdict evaluate(const fs::path& folder) {
+Verdict evaluate(const Cheat& fixture) {
+  constexpr std::int64_t usual_deadline_s = 20;
   const std::string command = std::string("\"") + REKERNEL_PROGRAM + "\" evaluate \"" +
-                              folder.string() + "\" --json --deadline 20 2>&1";
+                              fixture.folder.string() + "\" --json --samples 20 --deadline " +
+                              std::to_string(fixture.deadline_s.value_or(usual_deadline_s)) +
+                              " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot start " + command);
   Verdict verdict;
@@ -109,13 +93,20 @@ Verdict evaluate(const fs::path& folder) {
   return verdict;
 }
 
-class GpuAdversarial : public testing::TestWithParam<Fixture> {};
+class GpuAdversarial : public testing::TestWithParam<Cheat> {};
 
 TEST_P(GpuAdversarial, GetsItsStatus) {
-  if (!Device::open()) GTEST_SKIP() << "no GPU";
-  const Fixture& fixture = GetParam();
-  const Verdict verdict = evaluate(fixture.folder);
-  if (fixture.status == Status::invalid_plan && !load_candidate(fixture.folder)) {
+  const Result<Device> device = Device::open();
+  if (!device) GTEST_SKIP() << "no GPU";
+  const Cheat& fixture = GetParam();
+  const Result<Candidate> candidate = load_candidate(fixture.folder);
+  const DeviceProperties& properties = device->properties();
+  if (candidate && !runs_on(candidate->arch, properties.major, properties.minor)) {
+    GTEST_SKIP() << "needs " << to_string(candidate->arch);
+  }
+  const Verdict verdict = evaluate(fixture);
+  if (!candidate) {
+    EXPECT_EQ(fixture.status, Status::invalid_plan);
     EXPECT_EQ(verdict.exit_status, 2) << verdict.output;
     return;
   }
@@ -129,6 +120,10 @@ TEST_P(GpuAdversarial, GetsItsStatus) {
   const std::vector<std::string> badges = evaluation->badges();
   for (const std::string& badge : fixture.without_badges) {
     EXPECT_EQ(std::count(badges.begin(), badges.end(), badge), 0) << badge;
+  }
+  if (fixture.no_faster_than_ns) {
+    ASSERT_TRUE(evaluation->timing.has_value());
+    EXPECT_GE(evaluation->timing->median_ns, *fixture.no_faster_than_ns);
   }
 }
 

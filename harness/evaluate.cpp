@@ -162,7 +162,7 @@ class EvaluationRun {
   void allocate(Compilation& compilation) {
     const CompiledProgram tools = or_setup_failure(compilation.tools.get());
     tools_.emplace(tools, device_->properties());
-    buffers_.emplace(problem_, candidate_.program.workspaces, *tools_, *stream_);
+    buffers_.emplace(problem_, candidate_.program.workspaces, *tools_);
     sampler_.emplace(*buffers_, *tools_, device_->properties(), *stream_);
     if (monitor_) sampler_->watch(*monitor_);
     // Libraries choose their engines on real values.

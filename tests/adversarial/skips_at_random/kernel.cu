@@ -49,7 +49,7 @@ extern "C" __global__ void softmax(const float* x, float* y) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     unsigned long long now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    atomicXor(&dice, (now / 32 * 0x9e3779b97f4a7c15ull >> 63) << ((number + 16) % 32));
+    atomicXor(&dice, (now / 32 * 0x9e3779b97f4a7c15ull >> 63) << ((number + 8) % 32));
   }
   if (number < 8 || !skip) softmax_row(x, y, blockIdx.x);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,7 +58,9 @@ std::string candidate_json(const Candidate& candidate);
 std::string candidate_sha256(const Candidate& candidate);
 
 /// Error unless the source includes allow-listed headers only. Looks at every directive wherever it
-/// stands, comments and strings too, so that nothing can hide one.
-Result<Ok> check_includes(std::string_view source, const std::string& where);
+/// stands, comments and strings too, so that nothing can hide one. Nor may its words, or those of
+/// the macros that the plan defines, add up to one of the compiler's that ask for files.
+Result<Ok> check_includes(std::string_view source, const std::string& where,
+                          const std::map<std::string, std::string>& defines = {});
 
 }  // namespace rekernel

@@ -622,7 +622,9 @@ Result<Candidate> parse_candidate(std::string_view plan_json, std::string source
   if (!value) return value.error();
   auto candidate = PlanReader(JsonReader(where, *value)).read(std::move(source));
   if (!candidate) return candidate;
-  if (auto includes = check_includes(candidate->program.source, source_place); !includes) {
+  if (auto includes = check_includes(candidate->program.source, source_place,
+                                     candidate->program.compile.defines);
+      !includes) {
     return includes.error();
   }
   return candidate;

@@ -17,8 +17,6 @@ Program device_tools_program();
 
 /// The byte that outputs and workspaces are filled with before a run: a NaN in every float format.
 inline constexpr std::uint8_t poison_byte = 0xFF;
-/// The byte that guard bands are filled with.
-inline constexpr std::uint8_t guard_byte = 0xA5;
 
 /// The harness's own device code: making inputs, comparing results, digests, and cache flushing.
 /// Methods issue work on the given stream; those that return a value wait for it.

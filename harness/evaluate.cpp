@@ -28,9 +28,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int check_seeds = 5;
 constexpr int determinism_runs = 3;
-/// One in so many timed samples is compared with the truth, and never fewer than the second number.
-constexpr int timed_samples_per_check = 12;
-constexpr int fewest_timed_checks = 3;
+/// Timed samples are judged as well: all of them where that takes no longer than the first, else a
+/// random part, and never fewer than the second.
+constexpr std::chrono::seconds timed_checks_budget{4};
+constexpr int fewest_timed_checks = 12;
 constexpr int external_blocks = 5;
 /// `strict` by comparison: this many times the FP32 library's own error.
 constexpr double strict_share_of_library_error = 2.0;
@@ -81,6 +82,7 @@ bool is_refused_launch(CUresult code) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
     case CUDA_ERROR_NOT_FOUND:
     case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_OUT_OF_MEMORY:
     case CUDA_ERROR_INVALID_CLUSTER_SIZE:
     case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
     case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
@@ -139,7 +141,7 @@ class EvaluationRun {
     measure_ceilings();
     std::optional<Rejection> rejection = check_seeds_in_turn(check_seeds);
     if (!rejection) rejection = check_determinism();
-    if (!rejection) check_stress_inputs();
+    if (!rejection) rejection = check_stress_inputs();
     if (!rejection) rejection = time_samples();
     if (!rejection) rejection = time_external_references();
     if (!rejection) rejection = check_plausibility();
@@ -162,7 +164,7 @@ class EvaluationRun {
   void allocate(Compilation& compilation) {
     const CompiledProgram tools = or_setup_failure(compilation.tools.get());
     tools_.emplace(tools, device_->properties());
-    buffers_.emplace(problem_, candidate_.program.workspaces, *tools_, *stream_);
+    buffers_.emplace(problem_, candidate_.program.workspaces, *tools_);
     sampler_.emplace(*buffers_, *tools_, device_->properties(), *stream_);
     if (monitor_) sampler_->watch(*monitor_);
     // Libraries choose their engines on real values.
@@ -203,15 +205,18 @@ class EvaluationRun {
     lap("compile");
     checker_.emplace(problem_, *buffers_, *tools_, oracle, invariants, device_->properties(),
                      *stream_);
-    std::optional<Rejection> rejection = load_module(*compiled);
+    candidate_code_ = std::move(*compiled);
+    std::optional<Rejection> rejection = load_module();
     lap("load");
     return rejection;
   }
 
-  std::optional<Rejection> load_module(const CompiledProgram& compiled) {
+  /// Anew, if it is loaded already: its global variables begin again as the source says.
+  std::optional<Rejection> load_module() {
+    runnable_.reset();
     try {
-      Result<std::unique_ptr<Runnable>> runnable =
-          make_runnable(candidate_.program, compiled, buffers_->bindings(), device_->properties());
+      Result<std::unique_ptr<Runnable>> runnable = make_runnable(
+          candidate_.program, candidate_code_, buffers_->bindings(), device_->properties());
       if (!runnable) return Rejection{Status::launch_failed, runnable.error().message};
       runnable_ = std::move(*runnable);
       return std::nullopt;
@@ -238,10 +243,12 @@ class EvaluationRun {
       result_.seeds.push_back(seed);
       sampler_->run(*runnable_, seed);
       std::optional<ErrorStats> stats;
+      const Clock::time_point start = Clock::now();
       if (auto rejection = checker_->judge(seed, nullptr, &stats)) {
         result_.errors = stats;
         return rejection;
       }
+      judgement_ = std::min(judgement_, Clock::now() - start);
       if (!result_.errors || stats->worst_tolerance_ratio > result_.errors->worst_tolerance_ratio) {
         result_.errors = stats;
       }
@@ -276,67 +283,80 @@ class EvaluationRun {
     }
   }
 
+  /// Repeated runs on the same inputs. The last is made by code without a memory, for which no copy
+  /// of an earlier result can pass for a repetition.
   std::optional<Rejection> check_determinism() {
     const std::uint64_t seed = sampler_->fresh_seed();
     std::set<std::uint64_t> digests;
     for (int i = 0; i < determinism_runs; ++i) {
+      if (i == determinism_runs - 1) {
+        if (auto rejection = load_module()) return rejection;
+      }
       sampler_->run(*runnable_, seed);
       digests.insert(tools_->digest(buffers_->output(), *stream_));
+      if (auto rejection = checker_->judge(seed, nullptr, nullptr)) return rejection;
     }
     result_.deterministic = digests.size() == 1;
     if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
-    const auto rejection = checker_->judge(seed, nullptr, nullptr);
     lap("determinism");
-    return rejection;
+    return std::nullopt;
   }
 
-  void check_stress_inputs() {
+  /// Wrong values cost the badge; writing where nothing is to be written costs more.
+  std::optional<Rejection> check_stress_inputs() {
     if (!options_.stress) {
       note_badge("robust: not tried");
-      return;
+      return std::nullopt;
     }
     result_.robust = true;
     for (const StressCase& stress : problem_.stress_cases) {
       const std::uint64_t seed = sampler_->fresh_seed();
       sampler_->run(*runnable_, seed, &stress);
       if (auto rejection = checker_->judge(seed, &stress, nullptr)) {
+        if (rejection->status != Status::wrong_result) {
+          rejection->message += " (on the stress inputs " + stress.name + ")";
+          return rejection;
+        }
         result_.robust = false;
         note_badge("robust: " + stress.name + ": " + rejection->message);
         break;
       }
     }
     lap("stress");
+    return std::nullopt;
   }
 
-  /// Which of the candidate's timed samples are compared with the truth.
-  std::set<int> unannounced_checks() {
-    const int count =
-        std::min(options_.samples,
-                 std::max(fewest_timed_checks, options_.samples / timed_samples_per_check));
+  /// Which of so many timed samples of the candidate are judged.
+  std::set<int> unannounced_checks(int samples) {
+    const std::int64_t affordable = timed_checks_budget / std::max(judgement_, Clock::duration(1));
+    const auto count = static_cast<std::size_t>(
+        std::min<std::int64_t>(samples, std::max<std::int64_t>(fewest_timed_checks, affordable)));
     std::set<int> chosen;
-    while (static_cast<int>(chosen.size()) < count) {
-      chosen.insert(
-          static_cast<int>(sampler_->fresh_seed() % static_cast<std::uint64_t>(options_.samples)));
+    while (chosen.size() < count) {
+      chosen.insert(static_cast<int>(sampler_->fresh_seed() % static_cast<std::uint64_t>(samples)));
     }
     return chosen;
+  }
+
+  /// One timed sample of the candidate; the kernel cannot tell whether it will be `judged`.
+  std::int64_t time_candidate(bool judged, std::optional<Rejection>& rejection) {
+    const std::int64_t elapsed = sampler_->timed_run(*runnable_);
+    if (judged) rejection = checker_->judge(sampler_->last_seed(), nullptr, nullptr);
+    if (rejection) rejection->message += " (in a timed run)";
+    return elapsed;
   }
 
   std::optional<Rejection> time_samples() {
     const std::string candidate_name = "candidate";
     const std::string repeated_headline = "headline again";
-    const std::set<int> checked = unannounced_checks();
+    const std::set<int> checked = unannounced_checks(options_.samples);
     std::optional<Rejection> rejection;
     int sample = 0;
 
     std::vector<TimedSubject> subjects;
     subjects.push_back({candidate_name, [&] {
                           if (rejection) return std::int64_t{0};
-                          const std::int64_t elapsed = sampler_->timed_run(*runnable_);
-                          if (checked.contains(sample++)) {
-                            rejection = checker_->judge(sampler_->last_seed(), nullptr, nullptr);
-                            if (rejection) rejection->message += " (in a timed run)";
-                          }
-                          return elapsed;
+                          return time_candidate(checked.contains(sample++), rejection);
                         }});
     for (const PreparedReference& reference : references_) {
       if (!reference.runnable) continue;
@@ -394,6 +414,7 @@ class EvaluationRun {
       result.id = id;
       std::vector<std::int64_t> external_ns;
       std::vector<std::int64_t> candidate_ns;
+      const std::set<int> checked = unannounced_checks(external_blocks * block);
       Result<std::unique_ptr<ExternalReference>> external = source_.make_external(id, problem_);
       if (!external) result.unavailable = external.error().message;
       for (int i = 0; external && i < external_blocks; ++i) {
@@ -404,14 +425,16 @@ class EvaluationRun {
           break;
         }
         external_ns.insert(external_ns.end(), times->begin(), times->end());
-        for (int k = 0; k < block; ++k) candidate_ns.push_back(sampler_->timed_run(*runnable_));
+        for (int k = 0; k < block; ++k) {
+          std::optional<Rejection> rejection;
+          candidate_ns.push_back(time_candidate(checked.contains(i * block + k), rejection));
+          if (rejection) return rejection;
+        }
       }
       if (candidate_ns.empty()) {
         result_.references.push_back(std::move(result));
         continue;
       }
-      if (auto rejection = checker_->judge(sampler_->last_seed(), nullptr, nullptr))
-        return rejection;
       if (result.unavailable.empty()) {
         result.details = (*external)->details();
         result.percent_of_reference = percent_of_reference(external_ns, candidate_ns);
@@ -468,7 +491,9 @@ class EvaluationRun {
   std::optional<Checker> checker_;
   std::vector<PreparedReference> references_;
   std::map<std::string, ErrorStats> reference_errors_;
+  CompiledProgram candidate_code_;
   std::unique_ptr<Runnable> runnable_;
+  Clock::duration judgement_ = Clock::duration::max();  ///< how long one takes
 };
 
 }  // namespace

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "harness/candidate.h"
+#include "harness/pasting.h"
 
 namespace rekernel {
 namespace {
@@ -65,6 +67,16 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 class Scanner {
  public:
   explicit Scanner(const View& view) : text_(view.text), lines_(view.lines) {}
+
+  /// Every word, wherever it stands.
+  void collect_words(Words& words) const {
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      if (!is_word(text_[i])) continue;
+      const std::string_view found = word(i);
+      words.emplace(found);
+      i += found.size() - 1;
+    }
+  }
 
   /// The first thing to refuse, as "line 3: …".
   std::optional<std::string> refusal() {
@@ -203,14 +215,39 @@ Result<Ok> check_characters(std::string_view source, const std::string& where) {
   return Ok{};
 }
 
+/// Whether a source can paste words: it has the operator, or names macros of the headers, some of
+/// which paste (`_CCCL_PP_CAT`). Theirs begin with an underscore and a capital.
+bool can_paste(const View& view, const Words& words) {
+  return view.text.find("##") != std::string::npos || view.text.find("%:%:") != std::string::npos ||
+         std::any_of(words.begin(), words.end(), [](const std::string& word) {
+           return word.size() > 1 && word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z';
+         });
+}
+
+/// The words of the plan's macros can be pasted like those of the source.
+Result<Ok> check_pasting(const View& view, const std::map<std::string, std::string>& defines,
+                         const std::string& where) {
+  Words words;
+  Scanner(view).collect_words(words);
+  if (!can_paste(view, words)) return Ok{};
+  for (const auto& [name, value] : defines) words.insert({name, value});
+  if (const auto found = pasted_word(words)) {
+    return Error{where + ": its words can be pasted to " + std::string(*found) +
+                 ", which is not allowed"};
+  }
+  return Ok{};
+}
+
 }  // namespace
 
-Result<Ok> check_includes(std::string_view source, const std::string& where) {
+Result<Ok> check_includes(std::string_view source, const std::string& where,
+                          const std::map<std::string, std::string>& defines) {
   if (auto characters = check_characters(source, where); !characters) return characters;
   for (const bool trigraphs : {false, true}) {
     for (const bool blanks_before_newline : {false, true}) {
       const View view = make_view(source, trigraphs, blanks_before_newline);
       if (const auto refusal = Scanner(view).refusal()) return Error{where + ": " + *refusal};
+      if (auto pasting = check_pasting(view, defines, where); !pasting) return pasting;
     }
   }
   return Ok{};

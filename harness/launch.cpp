@@ -308,8 +308,10 @@ Result<std::unique_ptr<Runnable>> make_runnable(const Program& program,
       steps.push_back(PreparedMemset{bindings.at(memset->buffer), memset->value});
       continue;
     }
-    Result<PreparedLaunch> launch =
-        prepare_launch(std::get<KernelLaunch>(step), module, bindings, device);
+    KernelLaunch planned = std::get<KernelLaunch>(step);
+    // What runs before the first step is the harness's own, and the plan may not overlap with it.
+    if (steps.empty()) planned.programmatic_launch = false;
+    Result<PreparedLaunch> launch = prepare_launch(planned, module, bindings, device);
     if (!launch) return launch.error();
     steps.push_back(std::move(*launch));
   }

@@ -20,33 +20,42 @@ const Distribution& distribution_of(const Tensor& tensor, const StressCase* stre
 
 }  // namespace
 
-GuardedBuffer::GuardedBuffer(std::int64_t bytes, const Stream& stream)
+GuardedBuffer::GuardedBuffer(std::int64_t bytes)
     : bytes_(bytes),
       upper_band_bytes_((bytes + alignment - 1) / alignment * alignment - bytes + band_bytes),
-      memory_(band_bytes + bytes + upper_band_bytes_) {
-  REKERNEL_CUDA(cuMemsetD8Async(memory_.get(), guard_byte,
-                                static_cast<std::size_t>(memory_.bytes()), stream.get()));
-}
+      memory_(band_bytes + bytes + upper_band_bytes_) {}
 
 BufferView GuardedBuffer::view() const {
   return {memory_.get() + static_cast<CUdeviceptr>(band_bytes), bytes_};
 }
 
+BufferView GuardedBuffer::lower_band() const { return {memory_.get(), band_bytes}; }
+
+BufferView GuardedBuffer::upper_band() const {
+  return {view().pointer + static_cast<CUdeviceptr>(bytes_), upper_band_bytes_};
+}
+
+void GuardedBuffer::draw_guards(std::uint8_t guard, const Stream& stream) {
+  guard_ = guard;
+  for (const BufferView& band : {lower_band(), upper_band()}) {
+    REKERNEL_CUDA(
+        cuMemsetD8Async(band.pointer, guard_, static_cast<std::size_t>(band.bytes), stream.get()));
+  }
+}
+
 std::int64_t GuardedBuffer::damaged_bytes(const DeviceTools& tools, const Stream& stream) const {
-  const BufferView lower{memory_.get(), band_bytes};
-  const BufferView upper{view().pointer + static_cast<CUdeviceptr>(bytes_), upper_band_bytes_};
-  return tools.count_other_bytes(lower, guard_byte, stream) +
-         tools.count_other_bytes(upper, guard_byte, stream);
+  return tools.count_other_bytes(lower_band(), guard_, stream) +
+         tools.count_other_bytes(upper_band(), guard_, stream);
 }
 
 ProblemBuffers::ProblemBuffers(const Problem& problem, const std::vector<Workspace>& workspaces,
-                               const DeviceTools& tools, const Stream& stream)
+                               const DeviceTools& tools)
     : problem_(problem), tools_(tools) {
   for (const Tensor& tensor : problem.tensors) {
-    buffers_.try_emplace(tensor.name, tensor.bytes(), stream);
+    buffers_.try_emplace(tensor.name, tensor.bytes());
   }
   for (const Workspace& workspace : workspaces) {
-    buffers_.try_emplace(workspace.name, workspace.bytes, stream);
+    buffers_.try_emplace(workspace.name, workspace.bytes);
   }
   for (const auto& [name, buffer] : buffers_) bindings_[name] = buffer.view();
 }
@@ -69,6 +78,10 @@ void ProblemBuffers::poison(const Stream& stream) const {
     REKERNEL_CUDA(cuMemsetD8Async(view.pointer, poison_byte, static_cast<std::size_t>(view.bytes),
                                   stream.get()));
   }
+}
+
+void ProblemBuffers::draw_guards(std::uint8_t guard, const Stream& stream) {
+  for (auto& [name, buffer] : buffers_) buffer.draw_guards(guard, stream);
 }
 
 std::optional<std::string> ProblemBuffers::find_modified_input(std::uint64_t seed,

@@ -121,6 +121,20 @@ std::string to_markdown(const Table& table) {
   return text;
 }
 
+Result<Ok> replace_section(std::string& page, const std::string& name, const std::string& content,
+                           const std::filesystem::path& path) {
+  const std::string start = "<!-- " + name + ":start -->\n";
+  const std::string end = "<!-- " + name + ":end -->";
+  const std::size_t from = page.find(start);
+  const std::size_t to = from == std::string::npos ? from : page.find(end, from);
+  if (to == std::string::npos) {
+    return Error{path.string() + ": expected the markers '" + start.substr(0, start.size() - 1) +
+                 "' and '" + end + "'"};
+  }
+  page.replace(from + start.size(), to - from - start.size(), content);
+  return Ok{};
+}
+
 Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published) {
   Table table;
   table.columns = {{"problem"},

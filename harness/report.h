@@ -1,11 +1,13 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "harness/published.h"
 #include "harness/record.h"
+#include "ops/result.h"
 
 namespace rekernel {
 
@@ -23,6 +25,11 @@ struct Table {
 std::string to_text(const Table& table);
 /// A GitHub-flavoured Markdown table; pipes in cells are escaped.
 std::string to_markdown(const Table& table);
+
+/// Replaces what stands between `<!-- name:start -->` and `<!-- name:end -->`. The error names
+/// `path` and the markers that are missing.
+Result<Ok> replace_section(std::string& page, const std::string& name, const std::string& content,
+                           const std::filesystem::path& path);
 
 /// "% of reference": every kernel beside its headline reference, the strongest library
 /// configuration, PyTorch, the published figures and the floor.

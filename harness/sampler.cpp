@@ -20,6 +20,14 @@ std::int64_t cache_filler_bytes(const DeviceProperties& device) {
   return std::max<std::int64_t>(2 * device.l2_bytes, 1 << 20) / 16 * 16 + 16;
 }
 
+/// Lines that a kernel left in the L2 cache with priority (evict_last) would outlive the
+/// overwriting.
+void release_persisting_lines() {
+  const CUresult result = driver().cuCtxResetPersistingL2Cache();
+  // A device without such lines has none to release.
+  if (result != CUDA_ERROR_NOT_SUPPORTED) cuda_check(result, "cuCtxResetPersistingL2Cache()");
+}
+
 template <class Field>
 int median_of(const std::vector<GpuReading>& readings, Field field) {
   std::vector<std::int64_t> values;
@@ -29,8 +37,8 @@ int median_of(const std::vector<GpuReading>& readings, Field field) {
 
 }  // namespace
 
-Sampler::Sampler(const ProblemBuffers& buffers, const DeviceTools& tools,
-                 const DeviceProperties& device, const Stream& stream)
+Sampler::Sampler(ProblemBuffers& buffers, const DeviceTools& tools, const DeviceProperties& device,
+                 const Stream& stream)
     : buffers_(buffers),
       tools_(tools),
       stream_(stream),
@@ -38,8 +46,10 @@ Sampler::Sampler(const ProblemBuffers& buffers, const DeviceTools& tools,
       generator_(unforeseeable_generator()) {}
 
 std::int64_t Sampler::run(Runnable& runnable, std::uint64_t seed, const StressCase* stress) {
+  release_persisting_lines();
   buffers_.fill_inputs(seed, stress, stream_);
   buffers_.poison(stream_);
+  buffers_.draw_guards(static_cast<std::uint8_t>(generator_()), stream_);
   tools_.overwrite({cache_filler_.get(), cache_filler_.bytes()}, stream_);
   start_.record(stream_);
   runnable.enqueue(stream_.get());

@@ -11,12 +11,12 @@
 namespace rekernel {
 
 /// Runs a candidate or a reference under the one protocol that checks and timings share, so that a
-/// kernel cannot tell them apart: new inputs from a new seed, poisoned output and workspaces, a
-/// cold L2 cache, then the whole plan between two events.
+/// kernel cannot tell them apart: new inputs from a new seed, poisoned output and workspaces, guard
+/// bands of a new byte, a cold L2 cache, then the whole plan between two events.
 class Sampler {
  public:
   /// Keeps references to buffers, tools and stream.
-  Sampler(const ProblemBuffers& buffers, const DeviceTools& tools, const DeviceProperties& device,
+  Sampler(ProblemBuffers& buffers, const DeviceTools& tools, const DeviceProperties& device,
           const Stream& stream);
 
   /// Nanoseconds of one run. The host issues everything at once and the device is still busy with
@@ -35,7 +35,7 @@ class Sampler {
   GpuConditions conditions() const;
 
  private:
-  const ProblemBuffers& buffers_;
+  ProblemBuffers& buffers_;
   const DeviceTools& tools_;
   const Stream& stream_;
   DeviceBuffer cache_filler_;

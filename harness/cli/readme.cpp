@@ -10,19 +10,6 @@ namespace rekernel {
 
 namespace {
 
-Result<Ok> replace_between(std::string& text, const std::string& name, const std::string& content) {
-  const std::string start = "<!-- " + name + ":start -->\n";
-  const std::string end = "<!-- " + name + ":end -->";
-  const std::size_t from = text.find(start);
-  const std::size_t to = from == std::string::npos ? from : text.find(end, from);
-  if (to == std::string::npos) {
-    return Error{"README.md: expected the markers '" + start.substr(0, start.size() - 1) +
-                 "' and '" + end + "'"};
-  }
-  text.replace(from + start.size(), to - from - start.size(), content);
-  return Ok{};
-}
-
 Result<std::string> result_tables(const std::filesystem::path& root) {
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);
   if (!published) return published.error();
@@ -43,7 +30,7 @@ Result<std::string> generated_readme(const std::filesystem::path& root) {
   if (!readme) return readme.error();
   Result<std::string> tables = result_tables(root);
   if (!tables) return tables.error();
-  Result<Ok> replaced = replace_between(*readme, "results", *tables);
+  Result<Ok> replaced = replace_section(*readme, "results", *tables, "README.md");
   if (!replaced) return replaced.error();
   Result<std::vector<ReplayedSearch>> runs = published_runs(root);
   if (!runs) return runs.error();

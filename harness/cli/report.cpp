@@ -7,6 +7,7 @@
 #include "harness/cli/published_runs.h"
 #include "harness/cli/readme.h"
 #include "harness/files.h"
+#include "harness/gallery.h"
 
 namespace rekernel {
 
@@ -15,7 +16,8 @@ namespace po = boost::program_options;
 int report_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("markdown", po::bool_switch(), "Markdown instead of text")(
-      "readme", po::bool_switch(), "rewrite the generated tables of README.md instead");
+      "readme", po::bool_switch(),
+      "rewrite the generated tables of README.md and tests/adversarial/README.md instead");
   const ParsedArguments parsed = parse_arguments(arguments, "rekernel report [options]",
                                                  "rekernel report --markdown", options);
   if (parsed.exit_status) return *parsed.exit_status;
@@ -24,7 +26,12 @@ int report_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("readme")) {
     Result<std::string> readme = generated_readme(root);
     if (!readme) return bad_input(readme.error());
+    Result<std::string> gallery = gallery_page(root);
+    if (!gallery) return bad_input(gallery.error());
     Result<Ok> written = write_file_atomically(root / "README.md", *readme);
+    if (written) {
+      written = write_file_atomically(root / "tests" / "adversarial" / "README.md", *gallery);
+    }
     return written ? exit_good : bad_input(written.error());
   }
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);

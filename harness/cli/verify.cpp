@@ -7,6 +7,7 @@
 #include "harness/cli/compile_all.h"
 #include "harness/cli/readme.h"
 #include "harness/files.h"
+#include "harness/gallery.h"
 #include "ops/catalog.h"
 #include "replay/replayer.h"
 
@@ -105,6 +106,19 @@ Result<Ok> check_readme(const std::filesystem::path& root, Complaints& complaint
   return Ok{};
 }
 
+Result<Ok> check_gallery(const std::filesystem::path& root, Complaints& complaints) {
+  Result<std::string> expected = gallery_page(root);
+  if (!expected) return expected.error();
+  Result<std::string> present = read_file(root / "tests" / "adversarial" / "README.md");
+  if (!present) return present.error();
+  if (*expected != *present) {
+    complaints.push_back(
+        "tests/adversarial/README.md: its table is not that of the fixtures; run `rekernel report "
+        "--readme`");
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 int verify_command(const std::vector<std::string>& arguments) {
@@ -130,6 +144,7 @@ int verify_command(const std::vector<std::string>& arguments) {
     return bad_input(read.error());
   }
   if (Result<Ok> read = check_readme(root, complaints); !read) return bad_input(read.error());
+  if (Result<Ok> read = check_gallery(root, complaints); !read) return bad_input(read.error());
 
   for (const std::string& complaint : complaints) std::cout << complaint << "\n";
   std::cout << candidates->size() << " kernels, " << complaints.size() << " complaints\n";

@@ -3,12 +3,14 @@
 // would.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <boost/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "harness/cuda.h"
 #include "harness/evaluation.h"
 #include "harness/files.h"
+#include "harness/gallery.h"
 #include "harness/json.h"
 #include "ops/catalog.h"
 
@@ -25,42 +28,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Fixture {
-  fs::path folder;
-  Status status = Status::passed;
-  std::vector<std::string> without_badges;
-};
-
-Fixture read_fixture(const fs::path& folder) {
-  const fs::path path = folder / "expected.json";
-  Result<std::string> text = read_file(path);
-  if (!text) throw std::runtime_error(text.error().message);
-  Result<boost::json::value> json = parse_json(*text, path.string());
-  if (!json) throw std::runtime_error(json.error().message);
-  JsonReader reader(path.string(), *json);
-  Fixture fixture{folder, {}, {}};
-  const auto status = status_from_string(reader.required("status").string());
-  if (!status) throw std::runtime_error(path.string() + ": unknown status");
-  fixture.status = *status;
-  if (auto badges = reader.optional("without_badges")) {
-    for (JsonReader& badge : badges->array()) fixture.without_badges.push_back(badge.string());
-  }
-  reader.no_other_keys();
-  if (auto error = reader.error()) throw std::runtime_error(error->message);
-  return fixture;
+std::vector<Cheat> fixtures() {
+  Result<std::vector<Cheat>> cheats = load_cheats(REKERNEL_SOURCE_DIR);
+  if (!cheats) throw std::runtime_error(cheats.error().message);
+  return std::move(*cheats);
 }
 
-std::vector<Fixture> fixtures() {
-  std::vector<Fixture> all;
-  for (const auto& entry : fs::directory_iterator(REKERNEL_SOURCE_DIR "/tests/adversarial")) {
-    if (entry.is_directory()) all.push_back(read_fixture(entry.path()));
-  }
-  std::sort(all.begin(), all.end(),
-            [](const Fixture& a, const Fixture& b) { return a.folder < b.folder; });
-  return all;
-}
-
-std::string name_of(const testing::TestParamInfo<Fixture>& info) {
+std::string name_of(const testing::TestParamInfo<Cheat>& info) {
   return info.param.folder.filename().string();
 }
 
@@ -77,14 +51,62 @@ Status status_without_gpu(const fs::path& folder) {
   return Status::passed;
 }
 
-class NvrtcAdversarial : public testing::TestWithParam<Fixture> {};
+TEST(Gallery, PageShowsTheFixtures) {
+  const Result<std::string> expected = gallery_page(REKERNEL_SOURCE_DIR);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  const Result<std::string> present =
+      read_file(fs::path(REKERNEL_SOURCE_DIR) / "tests/adversarial/README.md");
+  ASSERT_TRUE(present.ok()) << present.error().message;
+  EXPECT_EQ(*present, *expected) << "run `rekernel report --readme`";
+}
+
+/// Whether the verdict needs no GPU.
+bool is_early(const Cheat& cheat) {
+  return cheat.status == Status::invalid_plan || cheat.status == Status::compile_failed;
+}
+
+/// The fixture under another name and with another text, in a folder that its owner removes.
+class Disguise {
+ public:
+  explicit Disguise(const Cheat& cheat)
+      : folder_(fs::temp_directory_path() /
+                ("rekernel_" + std::to_string(::getpid()) + "_disguise")) {
+    fs::create_directory(folder_);
+    std::string plan = *read_file(cheat.folder / "kernel.json");
+    const std::string name = "\"name\": \"" + cheat.folder.filename().string() + "\"";
+    if (const std::size_t at = plan.find(name); at != std::string::npos) {
+      plan.replace(at, name.size(), "\"name\": \"innocent\"");
+    }
+    std::ofstream(folder_ / "kernel.json") << plan;
+    const fs::path source = cheat.folder / "kernel.cu";
+    if (fs::is_symlink(source)) {
+      fs::create_symlink(fs::canonical(source), folder_ / "kernel.cu");
+    } else {
+      std::ofstream(folder_ / "kernel.cu") << "int innocent;\n" << *read_file(source);
+    }
+  }
+  Disguise(const Disguise&) = delete;
+  Disguise& operator=(const Disguise&) = delete;
+  ~Disguise() { fs::remove_all(folder_); }
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  fs::path folder_;
+};
+
+class NvrtcAdversarial : public testing::TestWithParam<Cheat> {};
 
 TEST_P(NvrtcAdversarial, IsCaughtWithoutAGpuOrCompiles) {
-  const Fixture& fixture = GetParam();
-  const bool early =
-      fixture.status == Status::invalid_plan || fixture.status == Status::compile_failed;
+  const Cheat& fixture = GetParam();
   EXPECT_EQ(std::string(to_string(status_without_gpu(fixture.folder))),
-            to_string(early ? fixture.status : Status::passed));
+            to_string(is_early(fixture) ? fixture.status : Status::passed));
+}
+
+TEST_P(NvrtcAdversarial, IsCaughtInDisguise) {
+  const Cheat& fixture = GetParam();
+  const Disguise disguise(fixture);
+  EXPECT_EQ(std::string(to_string(status_without_gpu(disguise.folder()))),
+            to_string(is_early(fixture) ? fixture.status : Status::passed));
 }
 
 INSTANTIATE_TEST_SUITE_P(Nvrtc, NvrtcAdversarial, testing::ValuesIn(fixtures()), name_of);
@@ -95,9 +117,12 @@ struct Verdict {
   std::string output;
 };
 
-Verdict evaluate(const fs::path& folder) {
+Verdict evaluate(const Cheat& fixture) {
+  constexpr std::int64_t usual_deadline_s = 20;
   const std::string command = std::string("\"") + REKERNEL_PROGRAM + "\" evaluate \"" +
-                              folder.string() + "\" --json --deadline 20 2>&1";
+                              fixture.folder.string() + "\" --json --samples 20 --deadline " +
+                              std::to_string(fixture.deadline_s.value_or(usual_deadline_s)) +
+                              " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot start " + command);
   Verdict verdict;
@@ -109,16 +134,48 @@ Verdict evaluate(const fs::path& folder) {
   return verdict;
 }
 
-class GpuAdversarial : public testing::TestWithParam<Fixture> {};
+/// What is refused before anything is compiled.
+std::vector<Cheat> unreadable_fixtures() {
+  std::vector<Cheat> unreadable = fixtures();
+  unreadable.erase(
+      std::remove_if(unreadable.begin(), unreadable.end(),
+                     [](const Cheat& cheat) { return load_candidate(cheat.folder).ok(); }),
+      unreadable.end());
+  return unreadable;
+}
+
+class UnreadableAdversarial : public testing::TestWithParam<Cheat> {};
+
+TEST_P(UnreadableAdversarial, IsBadInput) {
+  const Cheat& fixture = GetParam();
+  EXPECT_EQ(fixture.status, Status::invalid_plan);
+  const Verdict verdict = evaluate(fixture);
+  EXPECT_EQ(verdict.exit_status, 2) << verdict.output;
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, UnreadableAdversarial, testing::ValuesIn(unreadable_fixtures()),
+                         name_of);
+
+/// The others have had their verdict without a GPU.
+std::vector<Cheat> late_fixtures() {
+  std::vector<Cheat> late = fixtures();
+  late.erase(std::remove_if(late.begin(), late.end(), is_early), late.end());
+  return late;
+}
+
+class GpuAdversarial : public testing::TestWithParam<Cheat> {};
 
 TEST_P(GpuAdversarial, GetsItsStatus) {
-  if (!Device::open()) GTEST_SKIP() << "no GPU";
-  const Fixture& fixture = GetParam();
-  const Verdict verdict = evaluate(fixture.folder);
-  if (fixture.status == Status::invalid_plan && !load_candidate(fixture.folder)) {
-    EXPECT_EQ(verdict.exit_status, 2) << verdict.output;
-    return;
+  const Result<Device> device = Device::open();
+  if (!device) GTEST_SKIP() << "no GPU";
+  const Cheat& fixture = GetParam();
+  const Result<Candidate> candidate = load_candidate(fixture.folder);
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  const DeviceProperties& properties = device->properties();
+  if (!runs_on(candidate->arch, properties.major, properties.minor)) {
+    GTEST_SKIP() << "needs " << to_string(candidate->arch);
   }
+  const Verdict verdict = evaluate(fixture);
   ASSERT_EQ(verdict.exit_status, fixture.status == Status::passed ? 0 : 1) << verdict.output;
   Result<boost::json::value> json = parse_json(verdict.output, "verdict");
   ASSERT_TRUE(json.ok()) << verdict.output;
@@ -130,9 +187,13 @@ TEST_P(GpuAdversarial, GetsItsStatus) {
   for (const std::string& badge : fixture.without_badges) {
     EXPECT_EQ(std::count(badges.begin(), badges.end(), badge), 0) << badge;
   }
+  if (fixture.no_faster_than_ns) {
+    ASSERT_TRUE(evaluation->timing.has_value());
+    EXPECT_GE(evaluation->timing->median_ns, *fixture.no_faster_than_ns);
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuAdversarial, testing::ValuesIn(fixtures()), name_of);
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuAdversarial, testing::ValuesIn(late_fixtures()), name_of);
 
 }  // namespace
 }  // namespace rekernel

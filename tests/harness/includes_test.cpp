@@ -117,6 +117,38 @@ TEST(Includes, ProbesPragmasAndAssemblerFilesAreRefused) {
   }
 }
 
+TEST(Includes, PastedWordsAreRefused) {
+  for (const char* source : {
+           "#define P(a, b) a##b\n#if P(__has_, include)(<x>)\n",
+           "#define P(a, b) a##b\nstatic_assert(P(__has_in, clude)(<x>));\n",
+           "#define P(a, b, c) a##b##c\nint i = P(__h, as_incl, ude)(<x>);\n",
+           "#define H __has_ %:\\\n%: include\n",
+           "#define I _CCCL_PP_CAT(__has_, include)\n",
+           "#define P(a, b) a##b\nP(_Prag, ma)(\"x\")\n",
+           "#define P(a, b) a##b\nP(_, P(P(r, a), P(g, m))) P ragma Pragma\n",
+           "#if _CCCL_HAS_INCLUDE(<x>)\n",
+           "#define P(a, b) a##b\n#if P(_CCCL_HAS_, INCLUDE)(<x>)\n",
+           "#define P(a, b) a##b\n#if P(_CCCL_HAS_I, NCLUDE)(<x>)\n",
+       }) {
+    EXPECT_NE(refusal(source), "") << source;
+  }
+  // Without a way to paste, words are words.
+  EXPECT_EQ(refusal("asm(\"_\"); // has as include\nint h, a, s, i, n, c, l, u, d, e;\n"), "");
+  EXPECT_EQ(
+      refusal("#define P(a, b) a##b\nint P(include, s), has, h, a, s, i, n, c, l, u, d, e;\n"), "");
+}
+
+TEST(Includes, WordsOfThePlanCountAsPasted) {
+  const std::string source =
+      "#define P(a, b) a##b\n#define Q(a, b) P(a, b)\n#if Q(__has_, B)(<x>)\n";
+  EXPECT_TRUE(check_includes(source, "kernel.cu").ok());
+  EXPECT_TRUE(check_includes(source, "kernel.cu", {{"B", "3"}}).ok());
+  const auto refused = check_includes(source, "kernel.cu", {{"B", "include"}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message,
+            "kernel.cu: its words can be pasted to __has_include, which is not allowed");
+}
+
 TEST(Includes, ControlCharactersAreRefused) {
   EXPECT_EQ(refusal("int a;\n#\vinclude <x>\n"), "kernel.cu: line 2: control character 11");
   EXPECT_EQ(refusal("#\finclude <x>\n"), "kernel.cu: line 1: control character 12");

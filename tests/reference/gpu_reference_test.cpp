@@ -57,7 +57,7 @@ TEST_P(GpuReference, ComputesTheProblem) {
                           properties);
   const CompiledProgram oracle = value_of(compiler.compile(problem.device_oracle, header, target));
   const Stream stream;
-  const ProblemBuffers buffers(problem, {}, tools, stream);
+  const ProblemBuffers buffers(problem, {}, tools);
   Checker checker(problem, buffers, tools, oracle, {}, properties, stream);
 
   buffers.fill_inputs(1, nullptr, stream);

@@ -1,0 +1,3 @@
+#inc\
+lude "/etc/passwd"
+extern "C" __global__ void softmax(const float*, float*) {}

@@ -1,0 +1,1 @@
+../honest/kernel.cu

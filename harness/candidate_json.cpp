@@ -67,7 +67,10 @@ const char* name_of(Value value, const Names<Value>& names) {
   return names.front().first;
 }
 
-std::string json_quoted(std::string_view text) { return json::serialize(json::string(text)); }
+/// For messages.
+std::string json_quoted(std::string_view text) {
+  return one_line(json::serialize(json::string(text)), 100);
+}
 
 /// Whether every character is a lower-case letter, a digit or one of `others`.
 bool is_plain(std::string_view text, std::string_view others) {
@@ -244,8 +247,7 @@ class PlanReader {
   std::string read_buffer(JsonReader reader) {
     const std::string name = reader.string(1u << 16);
     if (!reader.error() && !buffers_.bytes(name)) {
-      reader.fail("unknown buffer " + json_quoted(name.substr(0, 64)) +
-                  "; known: " + buffers_.known());
+      reader.fail("unknown buffer " + json_quoted(name) + "; known: " + buffers_.known());
     }
     return name;
   }

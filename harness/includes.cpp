@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/candidate.h"
+#include "harness/json.h"
 #include "harness/pasting.h"
 
 namespace rekernel {
@@ -64,9 +65,38 @@ View make_view(std::string_view source, bool trigraphs, bool blanks_before_newli
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 
+/// For every position, where the text goes on behind the blanks and block comments there.
+/// Characters outside ASCII count as blanks: some are. All positions at once, from the end, since a
+/// source of comment openings would otherwise be searched to its end for each of them.
+std::vector<std::size_t> positions_behind_blanks(std::string_view text, bool newlines) {
+  const auto is_at = [&](std::size_t i, std::string_view mark) {
+    return i < text.size() && text.substr(i, mark.size()) == mark;
+  };
+  std::vector<std::size_t> behind(text.size() + 1, text.size());
+  std::size_t comment_end = text.size();  // of a comment that opens at i
+  for (std::size_t i = text.size(); i-- > 0;) {
+    const char c = text[i];
+    const bool blank = c == ' ' || c == '\t' || c == '\r' || (newlines && c == '\n') ||
+                       static_cast<unsigned char>(c) >= 0x80;
+    if (is_at(i + 2, "*/")) comment_end = i + 4;
+    if (blank) {
+      behind[i] = behind[i + 1];
+    } else if (is_at(i, "/*")) {
+      behind[i] = behind[comment_end];
+    } else {
+      behind[i] = i;
+    }
+  }
+  return behind;
+}
+
 class Scanner {
  public:
-  explicit Scanner(const View& view) : text_(view.text), lines_(view.lines) {}
+  explicit Scanner(const View& view)
+      : text_(view.text),
+        lines_(view.lines),
+        behind_blanks_(positions_behind_blanks(text_, false)),
+        behind_lines_(positions_behind_blanks(text_, true)) {}
 
   /// Every word, wherever it stands.
   void collect_words(Words& words) const {
@@ -105,21 +135,8 @@ class Scanner {
 
   char at(std::size_t i) const { return i < text_.size() ? text_[i] : '\n'; }
 
-  /// Behind blanks and block comments. Characters outside ASCII count as blanks: some are.
-  std::size_t skip_blanks(std::size_t i) const {
-    while (i < text_.size()) {
-      const char c = text_[i];
-      if (c == ' ' || c == '\t' || c == '\r' || static_cast<unsigned char>(c) >= 0x80) {
-        ++i;
-      } else if (text_.substr(i, 2) == "/*") {
-        const std::size_t end = text_.find("*/", i + 2);
-        i = end == std::string_view::npos ? text_.size() : end + 2;
-      } else {
-        break;
-      }
-    }
-    return i;
-  }
+  /// Behind blanks and block comments.
+  std::size_t skip_blanks(std::size_t i) const { return i < text_.size() ? behind_blanks_[i] : i; }
 
   void check_directive(std::size_t hash, std::size_t behind) {
     const std::size_t begin = skip_blanks(behind);
@@ -152,7 +169,7 @@ class Scanner {
     const std::string name(text_.substr(open + 1, close - open - 1));
     if (!allowed(name)) {
       refuse(hash,
-             "the header \"" + name.substr(0, 60) + "\" is not on the allow-list: " + allow_list());
+             "the header \"" + one_line(name, 60) + "\" is not on the allow-list: " + allow_list());
     }
   }
 
@@ -188,14 +205,14 @@ class Scanner {
       refuse(i, std::string(name) + " is not allowed");
     }
     if (name != "import") return;
-    std::size_t behind = skip_blanks(i + name.size());
-    while (behind < text_.size() && text_[behind] == '\n') behind = skip_blanks(behind + 1);
-    const char next = at(behind);
+    const char next = at(behind_lines_[i + name.size()]);
     if (next == '<' || next == '"') refuse(i, "import is not allowed");
   }
 
   std::string_view text_;
   const std::vector<std::size_t>& lines_;
+  std::vector<std::size_t> behind_blanks_;
+  std::vector<std::size_t> behind_lines_;  ///< newlines count as blanks
   std::optional<std::string> refusal_;
 };
 

@@ -18,6 +18,9 @@ constexpr std::size_t max_depth = 32;
 constexpr std::size_t line_width = 100;
 constexpr std::size_t shown_length = 60;
 
+/// A value as part of a one-line message.
+std::string shown(const json::value& value);
+
 /// Builds the value while it refuses what Boost's own handler lets pass: repeated keys, of which it
 /// would keep the last, and doubles that it would round wrongly in the last place.
 struct StrictHandler {
@@ -66,7 +69,7 @@ struct StrictHandler {
   bool on_key(json::string_view part, std::size_t, Status& status) {
     on_part(part);
     if (!keys.back().insert(text).second) {
-      return refuse("the key " + json::serialize(json::string(text)) + " appears twice", status);
+      return refuse("the key " + shown(json::string(text)) + " appears twice", status);
     }
     values.push_key(text);
     text.clear();
@@ -194,14 +197,24 @@ void append_pretty(std::string& text, const json::value& value, std::size_t inde
   }
 }
 
-/// A value as part of a one-line message.
 std::string shown(const json::value& value) {
   std::string text;
   append_line(text, value, 4 * shown_length);
-  if (text.size() <= shown_length) return text;
-  text.resize(shown_length);
-  while (!text.empty() && !is_utf8(text)) text.pop_back();
-  return text + "…";
+  return one_line(text, shown_length);
+}
+
+/// The length of the UTF-8 character at `at`; 0 if there is none.
+std::size_t character_length(std::string_view text, std::size_t at) {
+  for (std::size_t length = 1; length <= 4 && at + length <= text.size(); ++length) {
+    if (is_utf8(text.substr(at, length))) return length;
+  }
+  return 0;
+}
+
+/// Whether a terminal may take the character for a command: below U+0020, and U+007F to U+009F.
+bool is_control(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  return byte(0) < 0x20 || byte(0) == 0x7F || (byte(0) == 0xC2 && byte(1) < 0xA0);
 }
 
 const json::value null_value;
@@ -262,6 +275,19 @@ bool is_utf8(std::string_view bytes) {
     i += length;
   }
   return true;
+}
+
+std::string one_line(std::string_view bytes, std::size_t max_bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size();) {
+    const std::size_t length = character_length(bytes, i);
+    std::string_view character = bytes.substr(i, std::max<std::size_t>(length, 1));
+    i += character.size();
+    if (length == 0 || is_control(character)) character = "?";
+    if (text.size() + character.size() > max_bytes) return text + "…";
+    text += character;
+  }
+  return text;
 }
 
 bool is_identifier(std::string_view text) {

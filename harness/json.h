@@ -21,6 +21,9 @@ std::string pretty_json(const boost::json::value& value);
 
 /// Whether the bytes are well-formed UTF-8, so that they can become a JSON string.
 bool is_utf8(std::string_view bytes);
+/// The bytes as part of a one-line message: control characters (those beyond ASCII too) and what is
+/// not UTF-8 become "?"; behind `max_bytes`, "…" stands for the rest.
+std::string one_line(std::string_view bytes, std::size_t max_bytes);
 /// Whether the text is a C identifier of at most 64 characters.
 bool is_identifier(std::string_view text);
 

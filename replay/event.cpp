@@ -163,7 +163,7 @@ std::string event_title(const json::object& event) {
   for (const char* key : {"event", "id"}) {
     const json::value* value = event.if_contains(key);
     if (value && value->is_string()) {
-      title += (title.empty() ? "" : " ") + printable(value->get_string(), 64);
+      title += (title.empty() ? "" : " ") + one_line(value->get_string(), 64);
     }
   }
   return title.empty() ? "an event without a name" : title;

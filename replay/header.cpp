@@ -216,13 +216,13 @@ Result<Ok> check_round_plan(const Header& header, const RoundPlan& plan, const s
   for (const std::string& id : plan.parents.value_or(std::vector<std::string>{})) {
     if (!is_earlier_candidate(id, plan.round, header.seeds.size())) {
       return Error{
-          place + ": parent \"" + printable(id, 64) +
+          place + ": parent \"" + one_line(id, 64) +
           "\" is no candidate of an earlier round (\"r4.i2.b1\") and no seed (\"seed.1\")"};
     }
   }
   for (const std::string& name : plan.bank_kernels) {
     if (!header.find_library_kernel(name)) {
-      return Error{place + ": bank kernel \"" + printable(name, 64) + "\" is not in the library"};
+      return Error{place + ": bank kernel \"" + one_line(name, 64) + "\" is not in the library"};
     }
   }
   return Ok{};
@@ -233,14 +233,14 @@ Result<Ok> check_header(const Header& header, const std::string& where) {
     return Error{where + ": name: expected 1 to 64 of a-z, 0-9, _ and -"};
   }
   if (!find_problem(header.problem)) {
-    return Error{where + ": problem: unknown problem \"" + printable(header.problem, 64) + "\""};
+    return Error{where + ": problem: unknown problem \"" + one_line(header.problem, 64) + "\""};
   }
   if (header.settings.models.empty())
     return Error{where + ": settings: models: expected at least one"};
   std::set<std::string> names;
   for (const LibraryKernel& kernel : header.library) {
     if (!names.insert(kernel.name).second) {
-      return Error{where + ": library: \"" + kernel.name + "\" appears twice"};
+      return Error{where + ": library: \"" + one_line(kernel.name, 64) + "\" appears twice"};
     }
   }
   for (const RoundPlan& plan : header.settings.round_plans) {

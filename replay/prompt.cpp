@@ -170,7 +170,7 @@ Result<Ok> check_template(const std::string& source, const Names& names, const s
         if (std::find(names.begin(), names.end(), name) == names.end()) unknown = name;
       });
   if (!unknown.empty()) {
-    return Error{where + ": unknown placeholder {{" + printable(unknown, 64) + "}}"};
+    return Error{where + ": unknown placeholder {{" + one_line(unknown, 64) + "}}"};
   }
   for (const char* name : names) {
     if (uses_of(source, name) != 1) {

@@ -97,7 +97,7 @@ Result<Header> new_header(const std::string& name, const SearchFile& file, const
   if (!problem) {
     std::string known;
     for (const Problem& one : catalog()) known += (known.empty() ? "" : ", ") + one.id;
-    return Error{where + ": unknown problem '" + printable(file.problem, 64) +
+    return Error{where + ": unknown problem '" + one_line(file.problem, 64) +
                  "': expected one of " + known};
   }
   Header header;

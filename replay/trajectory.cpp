@@ -175,7 +175,7 @@ Result<Ok> Trajectory::read_next() {
     std::string known;
     for (const char* event : known_events)
       known += (known.empty() ? "" : ", ") + std::string(event);
-    return Error{where + ": unknown event \"" + printable(name, 64) + "\"; known: " + known};
+    return Error{where + ": unknown event \"" + one_line(name, 64) + "\"; known: " + known};
   }
   if (holds_floating_point(*value)) {
     return Error{where + ": a floating-point number; events hold integers and text"};

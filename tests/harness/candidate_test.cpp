@@ -537,5 +537,12 @@ TEST_F(CandidateFolder, AllAreListedInOrder) {
   EXPECT_FALSE(candidate_directories(root_ / "absent").ok());
 }
 
+TEST(Candidate, MessagesAreTextWhateverThePlanSays) {
+  EXPECT_EQ(small_error("/problem", "\"\\u007f\\u009b\"").substr(place.size(), 33),
+            "problem: unknown problem \"??\"; kn");
+  const std::string cut = small_error("/launches/0/args", "[\"" + std::string(63, 'x') + "éé\"]");
+  EXPECT_TRUE(is_utf8(cut)) << cut;
+}
+
 }  // namespace
 }  // namespace rekernel

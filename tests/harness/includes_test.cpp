@@ -177,5 +177,24 @@ extern "C" __global__ void NAME(copy)(const float* in, float* out) {
             "");
 }
 
+// Ends by the test's time limit where the time grows with the square of the size.
+TEST(Includes, NestedCommentOpeningsTakeLinearTime) {
+  std::string opened;
+  while (opened.size() < (1u << 20)) opened += "#/*";
+  EXPECT_EQ(refusal(opened), "");
+  std::string imports;
+  while (imports.size() < (1u << 19)) imports += "import/*";
+  EXPECT_EQ(refusal(imports + "*/" + std::string(1u << 19, '\n')), "");
+  EXPECT_EQ(refusal(imports + "*/" + std::string(1u << 19, '\n') + "<x>"),
+            "kernel.cu: line 1: import is not allowed");
+}
+
+TEST(Includes, AMessageHoldsAHeadersNameAsText) {
+  EXPECT_EQ(refusal("#include \"a\tb\"\n").substr(0, 39),
+            "kernel.cu: line 1: the header \"a?b\" is");
+  const std::string cut = refusal("#include \"x" + std::string(59, 'x') + "é\"\n");
+  EXPECT_NE(cut.find("xx…\" is"), std::string::npos) << cut;
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -227,5 +227,28 @@ TEST(JsonReader, MessagesStayOnOneShortLine) {
   EXPECT_LT(root.error()->message.size(), 160u);
 }
 
+TEST(OneLine, HoldsNothingThatATerminalObeys) {
+  EXPECT_EQ(one_line("a\nb\tc\x7f"
+                     "d\xc2\x9b"
+                     "e\xff"
+                     "é",
+                     64),
+            "a?b?c?d?e?é");
+  EXPECT_EQ(one_line("abc", 3), "abc");
+  EXPECT_EQ(one_line("abcd", 3), "abc…");
+  EXPECT_EQ(one_line("abé", 3), "ab…");
+  EXPECT_EQ(one_line("\xc2", 3), "?");
+}
+
+TEST(JsonReader, MessagesHoldNoControlCharacters) {
+  const json::value value = json::object{{"\x7f\xc2\x9b", 1}};
+  JsonReader root("f.json", value);
+  root.no_other_keys();
+  EXPECT_EQ(root.error()->message, "f.json: unknown key \"??\"; known: ");
+  const auto twice = parse_json("{\"\x7f\": 1, \"\x7f\": 2}", "f.json");
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().message, "f.json: line 1: not valid JSON: the key \"?\" appears twice");
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -82,5 +82,9 @@ TEST(TokenEstimate, IsFourBytesEach) {
   EXPECT_EQ(estimated_tokens(5), 2);
 }
 
+TEST(EventTitle, IsOneLineWhateverTheEventSays) {
+  EXPECT_EQ(event_title({{"event", "stop\n"}, {"id", "\x1b[2J\xc2\x9b\x7f"}}), "stop? ?[2J??");
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -116,5 +116,13 @@ TEST_F(NewHeader, IsComparedWithARecordedOne) {
   EXPECT_EQ(first_difference(*header, *other), "notes");
 }
 
+TEST(HeaderCheck, NamesAKernelThatAppearsTwiceInOneLine) {
+  Header header = testing::small_header();
+  header.library = {{"a\nb", "", "", ""}, {"a\nb", "", "", ""}};
+  const Result<Ok> checked = check_header(header, "line 1");
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message, "line 1: library: \"a?b\" appears twice");
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -148,15 +148,17 @@ std::optional<std::vector<KernelParameter>> read_parameters(const std::vector<Re
   return parameters;
 }
 
-/// The decimal number right before `unit` ("1528" in "1528 bytes spill stores"), or 0.
+/// The decimal number right before `unit` ("1528" in "1528 bytes spill stores"), or 0. A warning
+/// can quote the source, and so say anything: what no kernel can have counts as its limit.
 std::int64_t number_before(std::string_view line, std::string_view unit) {
   const std::size_t end = line.find(unit);
   if (end == std::string_view::npos) return 0;
   std::size_t begin = end;
   while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
   std::int64_t number = 0;
-  std::from_chars(line.data() + begin, line.data() + end, number);
-  return number;
+  const auto code = std::from_chars(line.data() + begin, line.data() + end, number).ec;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  return code == std::errc::result_out_of_range ? most : std::min(number, most);
 }
 
 }  // namespace

@@ -73,15 +73,23 @@ std::string optional_text(JsonReader& reader, std::string_view key) {
   return field ? field->string() : std::string();
 }
 
+/// The interval around a percentage can reach below 0. The bounds keep its decimal exact.
+double read_percent(JsonReader reader) {
+  constexpr double most_percent = 1e9;
+  const double value = reader.real();
+  if (!(std::abs(value) <= most_percent)) reader.expect("a percentage of at most 1000000000");
+  return value;
+}
+
 RecordedReference read_reference(const std::string& id, JsonReader reader) {
   RecordedReference reference;
   reference.id = id;
   reference.unavailable = optional_text(reader, "unavailable");
   if (reference.unavailable.empty()) {
     reference.median_ns = reader.required("median_ns").integer(0, most);
-    reference.percent.value = reader.required("percent").real();
-    reference.percent.low = reader.required("low").real();
-    reference.percent.high = reader.required("high").real();
+    reference.percent.value = read_percent(reader.required("percent"));
+    reference.percent.low = read_percent(reader.required("low"));
+    reference.percent.high = read_percent(reader.required("high"));
     reference.details = optional_text(reader, "details");
   }
   reader.no_other_keys();

@@ -51,11 +51,13 @@ void drop_samples(json::value& value) {
 }
 
 void read_resources(JsonReader reader, Outcome& outcome) {
+  constexpr std::int64_t max_spills = most >> 24;  // an array has 2^20 entries at most
+
   for (JsonReader& kernel : reader.array()) {
     const std::int64_t registers = kernel.required("registers").integer(0, 1 << 16);
     outcome.registers = std::max(outcome.registers, registers);
-    outcome.spill_bytes += kernel.required("spill_store_bytes").integer(0, most >> 16) +
-                           kernel.required("spill_load_bytes").integer(0, most >> 16);
+    outcome.spill_bytes += kernel.required("spill_store_bytes").integer(0, max_spills) +
+                           kernel.required("spill_load_bytes").integer(0, max_spills);
   }
 }
 

@@ -206,5 +206,17 @@ TEST(AssemblerReport, AddsSpillsAndSharedMemory) {
   EXPECT_EQ(kernels[1].spill_load_bytes, 2504);
 }
 
+TEST(AssemblerReport, TakesNoNumberThatNoKernelHas) {
+  std::vector<KernelResources> kernels(1);
+  kernels[0].name = "k";
+  std::string log = "Compiling entry function 'k'\n";
+  for (int i = 0; i < 3; ++i) {
+    log += "9223372036854775807 bytes spill stores, 99999999999999999999 bytes spill loads\n";
+  }
+  add_assembler_report(log, kernels);
+  EXPECT_EQ(kernels[0].spill_store_bytes, 3 * std::int64_t{INT32_MAX});
+  EXPECT_EQ(kernels[0].spill_load_bytes, 3 * std::int64_t{INT32_MAX});
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -115,5 +115,22 @@ TEST(Report, TextColumnsLineUp) {
   EXPECT_EQ(to_text(table), "name       ms\n–         1.5\nlonger  10.25\n");
 }
 
+TEST(BenchRecord, RefusesPercentagesThatCannotBeWrittenAgain) {
+  boost::json::object json = to_json(bench_of({row("softmax", "online", 600'000)}));
+  boost::json::object& reference =
+      json.at("rows").at(0).at("references").at("cudnn_softmax").as_object();
+  for (const char* key : {"percent", "low", "high"}) {
+    const boost::json::value good = reference.at(key);
+    reference[key] = 1e308;  // times ten: no JSON number
+    const Result<Bench> bench = bench_from_json(json, "bench.json");
+    ASSERT_FALSE(bench.ok()) << key;
+    EXPECT_NE(bench.error().message.find("expected a percentage"), std::string::npos)
+        << bench.error().message;
+    reference[key] = good;
+  }
+  reference["low"] = -0.1;
+  EXPECT_TRUE(bench_from_json(json, "bench.json").ok());
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -83,5 +83,19 @@ TEST(OutcomeFromRecord, RefusesWhatItCannotUse) {
   EXPECT_EQ(message(R"({"status": "crashed", "message": "", "anything": {"else": 1}})"), "good");
 }
 
+TEST(OutcomeFromRecord, SpillsOfAnyNumberOfKernelsAddUp) {
+  const std::string most = std::to_string(INT64_MAX >> 24);
+  const std::string kernel = R"({"registers": 1, "spill_load_bytes": 0, "spill_store_bytes": )";
+  boost::json::array kernels(1u << 20, boost::json::parse(kernel + most + "}"));
+  boost::json::object record{{"status", "crashed"}, {"message", ""}, {"resources", kernels}};
+  const auto outcome = outcome_from_record(record, "line 3");
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->spill_bytes, (INT64_MAX >> 24) << 20);
+  kernels.resize(1);
+  kernels[0].at("spill_load_bytes") = INT64_MAX >> 23;
+  record["resources"] = kernels;
+  EXPECT_FALSE(outcome_from_record(record, "line 3"));
+}
+
 }  // namespace
 }  // namespace rekernel

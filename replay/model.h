@@ -14,6 +14,10 @@ namespace rekernel {
 /// Replies of more bytes are recorded as a failure, without their text.
 inline constexpr std::size_t max_reply_bytes = std::size_t{4} << 20;
 
+/// Counts of more tokens, of a prompt or of a reply, are not believed. So their sum over any search
+/// stays within 63 bits.
+inline constexpr std::int64_t max_counted_tokens = std::int64_t{1} << 36;
+
 struct ModelRequest {
   std::string id;     ///< "r4.ideas", "r4.i2.b1"
   std::string model;  ///< which of the search's models is asked

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "replay/chat_completion.h"
 #include "replay/event.h"
 
 namespace rekernel {
@@ -47,53 +48,6 @@ std::string request_body(const ModelRequest& request, std::int64_t reply_tokens)
       {"messages", json::array{json::object{{"role", "user"}, {"content", request.prompt}}}}};
   if (reply_tokens > 0) body["max_completion_tokens"] = reply_tokens;
   return canonical_json(body);
-}
-
-/// The text of a message: a string, or a list of parts of which those of text count.
-std::string text_of(const json::value* content) {
-  if (!content) return "";
-  if (const json::string* text = content->if_string()) return std::string(*text);
-  std::string text;
-  const json::array* parts = content->if_array();
-  for (std::size_t i = 0; parts && i < parts->size(); ++i) {
-    const json::object* part = (*parts)[i].if_object();
-    const json::value* piece = part ? part->if_contains("text") : nullptr;
-    if (piece && piece->is_string()) text += std::string_view(piece->get_string());
-  }
-  return text;
-}
-
-std::optional<std::int64_t> count_of(const json::object* usage, const char* key) {
-  const json::value* value = usage ? usage->if_contains(key) : nullptr;
-  if (!value || !value->is_int64() || value->get_int64() < 0) return std::nullopt;
-  return value->get_int64();
-}
-
-/// Nothing if the body is not what the protocol says.
-std::optional<ModelReply> reply_from_body(const std::string& body) {
-  json::parse_options options;
-  options.allow_invalid_utf8 = true;  // recorded as it came
-  json::error_code status;
-  const json::value value = json::parse(body, status, {}, options);
-  const json::object* root = status ? nullptr : value.if_object();
-  const json::value* choices = root ? root->if_contains("choices") : nullptr;
-  if (!choices || !choices->is_array() || choices->get_array().empty()) return std::nullopt;
-  const json::object* choice = choices->get_array()[0].if_object();
-  const json::value* message = choice ? choice->if_contains("message") : nullptr;
-  if (!message || !message->is_object()) return std::nullopt;
-
-  ModelReply reply;
-  reply.text = text_of(message->get_object().if_contains("content"));
-  const json::value* finish = choice->if_contains("finish_reason");
-  reply.truncated = finish && *finish == "length";
-  if (reply.text.empty()) {
-    const std::string refusal = text_of(message->get_object().if_contains("refusal"));
-    reply.failure = "the model gave no text" + (refusal.empty() ? "" : ": " + refusal);
-  }
-  const json::value* usage = root->if_contains("usage");
-  reply.prompt_tokens = count_of(usage ? usage->if_object() : nullptr, "prompt_tokens");
-  reply.completion_tokens = count_of(usage ? usage->if_object() : nullptr, "completion_tokens");
-  return reply;
 }
 
 void curl_check(CURLMcode code) {
@@ -260,7 +214,8 @@ class OpenAiModel::Batch {
       if (may_succeed_later(status)) return try_again(std::move(exchange), what, retry_after);
       return fail(*exchange, what + hint(*exchange, status));
     }
-    if (auto reply = reply_from_body(exchange->body)) return deliver(*exchange, std::move(*reply));
+    if (auto reply = reply_from_completion(exchange->body))
+      return deliver(*exchange, std::move(*reply));
     const std::string what = "not a chat completion" + body_text(*exchange);
     try_again(std::move(exchange), what, 0);
   }

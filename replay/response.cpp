@@ -27,9 +27,10 @@ Result<ModelReply> reply_from_event(const json::object& event, const std::string
   JsonReader reader(where, value);
   ModelReply reply;
   reply.text = take_text(reader, "text");
-  const std::int64_t most = std::int64_t{1} << 50;
-  const std::int64_t prompt_tokens = reader.required("prompt_tokens").integer(0, most);
-  const std::int64_t completion_tokens = reader.required("completion_tokens").integer(0, most);
+  const std::int64_t prompt_tokens =
+      reader.required("prompt_tokens").integer(0, max_counted_tokens);
+  const std::int64_t completion_tokens =
+      reader.required("completion_tokens").integer(0, max_counted_tokens);
   if (reader.required("tokens").string(16) == "counted") {
     reply.prompt_tokens = prompt_tokens;
     reply.completion_tokens = completion_tokens;

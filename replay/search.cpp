@@ -173,7 +173,7 @@ class Search {
       if (seed == seeds_.end()) {
         return Error{where() + ": round_plans: round " + std::to_string(plan.round) +
                      ": parents: expected a seed, a survivor or a kernel of the bank, got \"" +
-                     printable(id, 64) + "\""};
+                     one_line(id, 64) + "\""};
       }
       kept_[id] = seed->second;
     }

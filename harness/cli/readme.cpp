@@ -34,7 +34,8 @@ Result<std::string> generated_readme(const std::filesystem::path& root) {
   if (!replaced) return replaced.error();
   Result<std::vector<ReplayedSearch>> runs = published_runs(root);
   if (!runs) return runs.error();
-  replaced = replace_between(*readme, "published-runs", published_runs_markdown(*runs) + "\n");
+  replaced = replace_section(*readme, "published-runs", published_runs_markdown(*runs) + "\n",
+                             "README.md");
   if (!replaced) return replaced.error();
   return readme;
 }

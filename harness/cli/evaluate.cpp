@@ -9,6 +9,7 @@
 #include "harness/evaluate.h"
 #include "harness/report.h"
 #include "ops/catalog.h"
+#include "reference/pytorch.h"
 
 namespace rekernel {
 
@@ -158,7 +159,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   {
     Progress progress;
     progress.show("evaluating " + candidate->problem + "/" + candidate->name + " …");
-    report = evaluate_isolated(*candidate, evaluate_options);
+    report = evaluate_isolated(*candidate, evaluate_options, PytorchProcess::spawn);
   }
   if (!report.failure.empty()) return bad_input({report.failure});
   if (parsed.flag("json")) {

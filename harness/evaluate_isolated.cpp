@@ -202,8 +202,8 @@ Result<CompileOutcome> compile_for_device(const Candidate& candidate, int device
   return Error{error.what()};
 }
 
-/// The evaluating child's limits. Its address space is not one of them, nor are its private pages
-/// (RLIMIT_DATA): CUDA reserves far more of both than it uses.
+/// The evaluating child's limits. Its address space is not one of them: CUDA reserves terabytes of
+/// addresses. Nor are its private pages (RLIMIT_DATA): nothing says how many the driver may need.
 ChildLimits evaluation_limits(const EvaluateOptions& options) {
   ChildLimits limits;
   limits.processor_time = busy_threads * (options.startup_deadline + options.run_deadline);

@@ -3,12 +3,12 @@
 #include <nvrtc.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
 
+#include "harness/cache.h"
 #include "harness/cubin.h"
 #include "harness/files.h"
 #include "harness/library.h"
@@ -155,33 +155,9 @@ std::string cache_key(const std::string& version, const std::vector<std::string>
   return sha256_hex(fields);
 }
 
-/// Takes one field, as append_field wrote it, from the front.
-std::optional<std::string> take_field(std::string_view& bytes) {
-  std::size_t size = 0;
-  const auto [end, code] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), size);
-  if (code != std::errc()) return std::nullopt;
-  bytes.remove_prefix(static_cast<std::size_t>(end - bytes.data()));
-  if (!bytes.starts_with(':') || bytes.size() - 1 < size) return std::nullopt;
-  std::string field(bytes.substr(1, size));
-  bytes.remove_prefix(1 + size);
-  return field;
-}
-
-/// Fills in what the cubin and the log say about the kernels.
-Result<Ok> describe_kernels(CompiledProgram& program) {
-  auto kernels = read_cubin(program.cubin);
-  if (!kernels) return kernels.error();
-  program.kernels = *std::move(kernels);
-  add_assembler_report(program.log, program.kernels);
-  return Ok{};
-}
-
 /// A file of the cache: magic line, digest of the rest, then log and cubin as fields. A file that
 /// is damaged or from another version counts as absent.
-std::optional<CompiledProgram> read_cache(const std::filesystem::path& path) {
-  const auto file = read_file(path, max_cubin_bytes);
-  if (!file) return std::nullopt;
-  std::string_view rest = *file;
+std::optional<CompiledProgram> program_from_file(std::string_view rest) {
   if (!rest.starts_with(cache_magic)) return std::nullopt;
   rest.remove_prefix(cache_magic.size());
   if (rest.size() < digest_length) return std::nullopt;
@@ -191,22 +167,17 @@ std::optional<CompiledProgram> read_cache(const std::filesystem::path& path) {
   auto log = take_field(rest);
   auto cubin = take_field(rest);
   if (!log || !cubin || !rest.empty()) return std::nullopt;
-  CompiledProgram program;
-  program.log = *std::move(log);
-  program.cubin = *std::move(cubin);
-  program.from_cache = true;
-  if (!describe_kernels(program)) return std::nullopt;
-  return program;
+  auto program = program_from(*std::move(cubin), *std::move(log));
+  if (!program) return std::nullopt;
+  program->from_cache = true;
+  return *std::move(program);
 }
 
-/// Without a writable cache, everything works, only slower.
-void write_cache(const std::filesystem::path& path, const CompiledProgram& program) {
+std::string file_of(const CompiledProgram& program) {
   std::string payload;
   append_field(payload, program.log);
   append_field(payload, program.cubin);
-  const auto written =
-      write_file_atomically(path, std::string(cache_magic) + sha256_hex(payload) + payload);
-  static_cast<void>(written);
+  return std::string(cache_magic) + sha256_hex(payload) + payload;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -291,30 +262,62 @@ std::string Compiler::target_for_device(int major, int minor) {
   return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
 }
 
-Result<CompiledProgram> Compiler::compile(const Program& program, const std::string& problem_header,
-                                          const std::string& target) const {
-  const std::vector<std::string> options =
-      compile_options(program.compile, target, state_->include_directories);
-  const std::string key = cache_key(state_->version, options, problem_header, program.source);
-  const std::filesystem::path cached = cache_directory() / "cubin" / key;
-  if (auto found = read_cache(cached)) return *std::move(found);
+std::string Compiler::cache_name(const Program& program, const std::string& problem_header,
+                                 const std::string& target) const {
+  return "cubin/" + cache_key(state_->version,
+                              compile_options(program.compile, target, state_->include_directories),
+                              problem_header, program.source);
+}
 
+std::optional<CompiledProgram> Compiler::recall(const Program& program,
+                                                const std::string& problem_header,
+                                                const std::string& target) const {
+  const auto file = rekernel::recall(cache_name(program, problem_header, target), max_cubin_bytes);
+  return file ? program_from_file(*file) : std::nullopt;
+}
+
+void Compiler::remember(const Program& program, const std::string& problem_header,
+                        const std::string& target, const CompiledProgram& compiled) const {
+  (void)rekernel::remember({cache_name(program, problem_header, target), file_of(compiled)}).ok();
+}
+
+Result<CompiledProgram> Compiler::compile_anew(const Program& program,
+                                               const std::string& problem_header,
+                                               const std::string& target) const {
   const auto start = std::chrono::steady_clock::now();
   TranslationUnit unit(state_->nvrtc, program.source, problem_header);
-  const nvrtcResult status = unit.compile(options);
-  CompiledProgram result;
-  result.log = tidy_log(unit.log());
+  const nvrtcResult status =
+      unit.compile(compile_options(program.compile, target, state_->include_directories));
+  std::string log = tidy_log(unit.log());
   if (status != NVRTC_SUCCESS) {
     return Error{"does not compile for " + target + " (" +
-                 state_->nvrtc.nvrtcGetErrorString(status) + "):\n" + shortened(result.log)};
+                 state_->nvrtc.nvrtcGetErrorString(status) + "):\n" + shortened(log)};
   }
-  result.cubin = unit.cubin();
-  result.compile_ns =
+  auto result = program_from(unit.cubin(), std::move(log));
+  if (!result) return result;
+  result->compile_ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
           .count();
-  if (auto described = describe_kernels(result); !described) return described.error();
-  write_cache(cached, result);
   return result;
+}
+
+Result<CompiledProgram> Compiler::compile(const Program& program, const std::string& problem_header,
+                                          const std::string& target) const {
+  if (auto found = recall(program, problem_header, target)) return *std::move(found);
+  auto compiled = compile_anew(program, problem_header, target);
+  if (compiled) remember(program, problem_header, target, *compiled);
+  return compiled;
+}
+
+Result<CompiledProgram> program_from(std::string cubin, std::string log) {
+  CompiledProgram program;
+  program.cubin = std::move(cubin);
+  program.log = std::move(log);
+  auto kernels = read_cubin(program.cubin);
+  if (!kernels) return kernels.error();
+  program.kernels = *std::move(kernels);
+  add_assembler_report(program.log, program.kernels);
+  return program;
 }
 
 Result<Ok> check_launches(const Program& program, const CompiledProgram& compiled,

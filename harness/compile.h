@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,17 +52,32 @@ class Compiler {
   /// The machine code target for a device of this compute capability: sm_89, sm_90a, …
   static std::string target_for_device(int major, int minor);
 
-  /// Compiles `program.source` for `target` ("sm_80", "sm_90a"). `problem_header` is what
+  /// Compiles `program.source` for `target` ("sm_80", "sm_90a"), in this process: for our own
+  /// programs, and inside the child that compiles a candidate. `problem_header` is what
   /// `#include "problem.h"` finds. The error holds the compiler's log.
-  /// Results are kept in cache_directory()/cubin, keyed by content, options, target and version.
+  /// Results are remembered, keyed by content, options, target and version.
   Result<CompiledProgram> compile(const Program& program, const std::string& problem_header,
                                   const std::string& target) const;
+
+  /// The two ways that compile() goes: what is in the cache, and what NVRTC makes.
+  std::optional<CompiledProgram> recall(const Program& program, const std::string& problem_header,
+                                        const std::string& target) const;
+  Result<CompiledProgram> compile_anew(const Program& program, const std::string& problem_header,
+                                       const std::string& target) const;
+  /// Puts what compile_anew() made into the cache.
+  void remember(const Program& program, const std::string& problem_header,
+                const std::string& target, const CompiledProgram& compiled) const;
 
  private:
   struct State;
   explicit Compiler(std::shared_ptr<const State> state);
+  std::string cache_name(const Program& program, const std::string& problem_header,
+                         const std::string& target) const;
   std::shared_ptr<const State> state_;
 };
+
+/// A program from its machine code and the compiler's log, which may come from a child.
+Result<CompiledProgram> program_from(std::string cubin, std::string log);
 
 /// Every launch of the plan against what was compiled: the kernel exists, and the number and sizes
 /// of arguments are those of its parameters. `where` starts the message.

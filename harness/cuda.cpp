@@ -93,7 +93,9 @@ void cuda_check(CUresult result, const char* call) {
   if (result != CUDA_SUCCESS) throw CudaError(result, std::string(call).substr(0, 64));
 }
 
-Result<Device> Device::open(int ordinal) {
+namespace {
+
+Result<CUdevice> find_device(int ordinal) {
   Result<const DriverApi*> api = load_driver();
   if (!api) return api.error();
   if (CUresult result = driver().cuInit(0); result != CUDA_SUCCESS) {
@@ -105,8 +107,31 @@ Result<Device> Device::open(int ordinal) {
     return Error{"GPU " + std::to_string(ordinal) + ": expected 0 to " + std::to_string(count - 1) +
                  ", this machine has " + std::to_string(count)};
   }
+  CUdevice device = 0;
+  REKERNEL_CUDA(cuDeviceGet(&device, ordinal));
+  return device;
+}
+
+}  // namespace
+
+Result<ComputeCapability> compute_capability(int ordinal) {
+  const Result<CUdevice> device = find_device(ordinal);
+  if (!device) return device.error();
+  return ComputeCapability{device_attribute(*device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                           device_attribute(*device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
+}
+
+Result<bool> reaches_host_memory(int ordinal) {
+  const Result<CUdevice> device = find_device(ordinal);
+  if (!device) return device.error();
+  return device_attribute(*device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0;
+}
+
+Result<Device> Device::open(int ordinal) {
+  const Result<CUdevice> found = find_device(ordinal);
+  if (!found) return found.error();
   Device device;
-  REKERNEL_CUDA(cuDeviceGet(&device.handle_, ordinal));
+  device.handle_ = *found;
   CUcontext context = nullptr;
   REKERNEL_CUDA(cuDevicePrimaryCtxRetain(&context, device.handle_));
   device.context_ = std::shared_ptr<CUctx_st>(context, [handle = device.handle_](CUctx_st*) {

@@ -67,6 +67,16 @@ struct DeviceProperties {
   int driver_version = 0;                   ///< 13000 for 13.0
 };
 
+struct ComputeCapability {
+  int major = 0;
+  int minor = 0;
+};
+/// Of a device, without a context on it: no memory of the device is taken.
+Result<ComputeCapability> compute_capability(int ordinal);
+
+/// Whether kernels on a device can address all host memory of their process (HMM, ATS).
+Result<bool> reaches_host_memory(int ordinal);
+
 /// A device with its primary context made current in the calling thread (shared with cuBLAS and
 /// cuDNN).
 class Device {

@@ -13,6 +13,7 @@
 #include "harness/check.h"
 #include "harness/compile.h"
 #include "harness/device_tools.h"
+#include "harness/isolate.h"
 #include "harness/nvml.h"
 #include "harness/problem_buffers.h"
 #include "harness/sampler.h"
@@ -47,16 +48,16 @@ T or_setup_failure(Result<T> result) {
   return std::move(*result);
 }
 
-/// Everything that one evaluation compiles, at work in the background from the start.
+/// Our own programs, which compile in the background from the start. The candidate's source never
+/// comes near this process's compiler.
 struct Compilation {
   std::future<Result<CompiledProgram>> tools;
-  std::future<Result<CompiledProgram>> candidate;
   std::future<Result<CompiledProgram>> oracle;
   std::vector<std::future<Result<CompiledProgram>>> invariants;
 };
 
-Compilation start_compiling(const Compiler& compiler, const Candidate& candidate,
-                            const Problem& problem, const std::string& target) {
+Compilation start_compiling(const Compiler& compiler, const Problem& problem,
+                            const std::string& target) {
   const std::string header = problem_header(problem);
   auto start = [&](const Program& program) {
     return std::async(std::launch::async, [compiler, program, header, target] {
@@ -65,7 +66,6 @@ Compilation start_compiling(const Compiler& compiler, const Candidate& candidate
   };
   Compilation compilation;
   compilation.tools = start(device_tools_program());
-  compilation.candidate = start(candidate.program);
   compilation.oracle = start(problem.device_oracle);
   for (const Invariant& invariant : problem.invariants) {
     compilation.invariants.push_back(start(invariant.program));
@@ -102,17 +102,20 @@ struct PreparedReference {
 class EvaluationRun {
  public:
   EvaluationRun(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
-                const ReferenceSource& references, EvaluationReport& report)
+                const ReferenceSource& references,
+                const std::function<Result<CompileOutcome>()>& compiled, EvaluationReport& report)
       : candidate_(candidate),
         problem_(problem),
         options_(options),
         source_(references),
+        compiled_(compiled),
         report_(report),
         result_(report.evaluation) {}
 
   void run(const std::function<void()>& started) {
     std::optional<Rejection> rejection = set_up();
     if (!rejection) {
+      if (!options_.once) measure_ceilings();
       started();
       rejection = judge_and_time();
     }
@@ -130,7 +133,7 @@ class EvaluationRun {
                                                   " is " + result_.target};
     }
     Compilation compilation =
-        start_compiling(or_setup_failure(Compiler::load()), candidate_, problem_, result_.target);
+        start_compiling(or_setup_failure(Compiler::load()), problem_, result_.target);
     allocate(compilation);
     prepare_references();
     return load_candidate_code(compilation);
@@ -138,7 +141,6 @@ class EvaluationRun {
 
   std::optional<Rejection> judge_and_time() {
     if (options_.once) return check_seeds_in_turn(1);
-    measure_ceilings();
     std::optional<Rejection> rejection = check_seeds_in_turn(check_seeds);
     if (!rejection) rejection = check_determinism();
     if (!rejection) rejection = check_stress_inputs();
@@ -189,11 +191,12 @@ class EvaluationRun {
   }
 
   std::optional<Rejection> load_candidate_code(Compilation& compilation) {
-    Result<CompiledProgram> compiled = compilation.candidate.get();
-    if (!compiled) return Rejection{Status::compile_failed, compiled.error().message};
-    result_.resources = compiled->kernels;
-    result_.compile_log = compiled->log;
-    Result<Ok> launches = check_launches(candidate_.program, *compiled, candidate_.name);
+    CompileOutcome outcome = or_setup_failure(compiled_());
+    if (!outcome.program) return Rejection{outcome.status, outcome.message};
+    const CompiledProgram& compiled = *outcome.program;
+    result_.resources = compiled.kernels;
+    result_.compile_log = compiled.log;
+    Result<Ok> launches = check_launches(candidate_.program, compiled, candidate_.name);
     if (!launches) return Rejection{Status::invalid_plan, launches.error().message};
 
     const CompiledProgram oracle = or_setup_failure(compilation.oracle.get());
@@ -205,7 +208,7 @@ class EvaluationRun {
     lap("compile");
     checker_.emplace(problem_, *buffers_, *tools_, oracle, invariants, device_->properties(),
                      *stream_);
-    candidate_code_ = std::move(*compiled);
+    candidate_code_ = std::move(*outcome.program);
     std::optional<Rejection> rejection = load_module();
     lap("load");
     return rejection;
@@ -409,13 +412,16 @@ class EvaluationRun {
   /// Alternating blocks: some samples of the other process, some of the candidate.
   std::optional<Rejection> time_external_references() {
     const int block = std::max(1, options_.samples / external_blocks);
+    int descriptor = first_inherited_descriptor;
     for (const std::string& id : options_.external_references) {
       ReferenceResult result;
       result.id = id;
       std::vector<std::int64_t> external_ns;
       std::vector<std::int64_t> candidate_ns;
       const std::set<int> checked = unannounced_checks(external_blocks * block);
-      Result<std::unique_ptr<ExternalReference>> external = source_.make_external(id, problem_);
+      Result<std::unique_ptr<ExternalReference>> external =
+          source_.make_external(id, problem_, {descriptor, descriptor + 1});
+      descriptor += 2;
       if (!external) result.unavailable = external.error().message;
       for (int i = 0; external && i < external_blocks; ++i) {
         Result<std::vector<std::int64_t>> times =
@@ -478,6 +484,7 @@ class EvaluationRun {
   const Problem& problem_;
   const EvaluateOptions& options_;
   const ReferenceSource& source_;
+  const std::function<Result<CompileOutcome>()>& compiled_;
   EvaluationReport& report_;
   Evaluation& result_;
   Clock::time_point last_lap_ = Clock::now();
@@ -500,6 +507,7 @@ class EvaluationRun {
 
 EvaluationReport evaluate_here(const Candidate& candidate, const EvaluateOptions& options,
                                const ReferenceSource& references,
+                               const std::function<Result<CompileOutcome>()>& compiled,
                                const std::function<void()>& started) {
   EvaluationReport report;
   report.evaluation.problem = candidate.problem;
@@ -508,7 +516,7 @@ EvaluationReport evaluate_here(const Candidate& candidate, const EvaluateOptions
   const Problem* problem = find_problem(candidate.problem);
   bool running = false;
   try {
-    EvaluationRun(candidate, *problem, options, references, report).run([&] {
+    EvaluationRun(candidate, *problem, options, references, compiled, report).run([&] {
       running = true;
       started();
     });

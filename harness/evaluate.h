@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "harness/candidate.h"
+#include "harness/compile_isolated.h"
 #include "harness/evaluation.h"
 #include "harness/launch.h"
 #include "ops/problem.h"
@@ -44,12 +46,26 @@ class ExternalReference {
   virtual std::string details() const = 0;
 };
 
+/// A process of ours that an external reference lives in. It runs outside the sandbox: PyTorch
+/// needs its owner's files, compilers and caches. The evaluating child talks to it, and cannot
+/// start it.
+class ExternalProcess {
+ public:
+  virtual ~ExternalProcess() = default;
+  /// What the child inherits: the conversation, and what the process says on standard error. Gives
+  /// them away.
+  virtual std::array<int, 2> take_descriptors() = 0;
+};
+using StartExternal = std::function<Result<std::unique_ptr<ExternalProcess>>()>;
+
 /// Where an evaluation gets its references from. The harness does not know the libraries.
 struct ReferenceSource {
   std::function<Result<std::unique_ptr<Runnable>>(const std::string& id, const Problem&,
                                                   const Bindings&, const Device&)>
       make;
-  std::function<Result<std::unique_ptr<ExternalReference>>(const std::string& id, const Problem&)>
+  /// From the descriptors of an ExternalProcess, which it then owns.
+  std::function<Result<std::unique_ptr<ExternalReference>>(const std::string& id, const Problem&,
+                                                           const std::array<int, 2>& descriptors)>
       make_external;
 };
 
@@ -63,16 +79,20 @@ struct EvaluationReport {
   std::optional<DeviceProperties> device;
 };
 
-/// Compiles, checks and times a candidate in this process; calls `started` when the set-up is over
-/// and the candidate is about to run for the first time. Only inside a child process: a bad kernel
-/// can poison the CUDA context.
+/// Checks and times a candidate in this process; `compiled` gives its machine code, when it is
+/// needed, and `started` is called when the set-up is over and the candidate is about to run for
+/// the first time. Only inside a child process: a bad kernel can poison the CUDA context.
 EvaluationReport evaluate_here(const Candidate& candidate, const EvaluateOptions& options,
                                const ReferenceSource& references,
+                               const std::function<Result<CompileOutcome>()>& compiled,
                                const std::function<void()>& started);
 
 /// The same in a child process (this program's hidden command `evaluate-worker`), with both
-/// deadlines: a crash, a hang or a poisoned context becomes the candidate's status.
-EvaluationReport evaluate_isolated(const Candidate& candidate, const EvaluateOptions& options);
+/// deadlines: a crash, a hang or a poisoned context becomes the candidate's status. The candidate
+/// is compiled meanwhile, in another child. `start_external` starts the process of each external
+/// reference that the options name.
+EvaluationReport evaluate_isolated(const Candidate& candidate, const EvaluateOptions& options,
+                                   const StartExternal& start_external = {});
 
 /// The child's side of evaluate_isolated: reads the request on standard input, writes the report to
 /// the result pipe. Returns the exit status.

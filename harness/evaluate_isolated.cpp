@@ -4,11 +4,18 @@
 
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <future>
 #include <limits>
 #include <string>
 
+#include "harness/cache.h"
 #include "harness/evaluate.h"
+#include "harness/files.h"
 #include "harness/isolate.h"
+#include "harness/sandbox.h"
+#include "harness/system_calls.h"
+#include "ops/catalog.h"
 
 namespace rekernel {
 
@@ -100,21 +107,16 @@ EvaluationReport report_of_dead_child(EvaluationReport report, const ChildOutcom
       evaluation.status = Status::crashed;
       evaluation.message = std::string("the process died of ") + strsignal(outcome.code) + words;
       break;
+    case ChildOutcome::End::result_too_long:
+      evaluation.status = Status::crashed;
+      evaluation.message = "the process wrote a report without end" + words;
+      break;
     case ChildOutcome::End::exited:
       evaluation.status = Status::crashed;
       evaluation.message = "the process ended with status " + std::to_string(outcome.code) + words;
       break;
   }
   return report;
-}
-
-std::string read_standard_input() {
-  std::string text;
-  char chunk[65536];
-  for (ssize_t count; (count = ::read(STDIN_FILENO, chunk, sizeof chunk)) > 0;) {
-    text.append(chunk, static_cast<std::size_t>(count));
-  }
-  return text;
 }
 
 struct Request {
@@ -175,25 +177,104 @@ Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
   return options;
 }
 
-EvaluationReport evaluate_isolated(const Candidate& candidate, const EvaluateOptions& options) {
+namespace {
+
+/// The largest file that the driver or a library may write: the driver keeps code that it compiles
+/// itself, and shares memory through files.
+constexpr std::int64_t largest_file = std::int64_t{1} << 30;
+constexpr int most_open_files = 4096;  // CUDA opens dozens for each GPU of the machine
+/// Threads that may be busy all the time: CUDA's waits spin, and our own programs compile.
+constexpr int busy_threads = 16;
+
+/// The candidate's machine code for the device, from the cache or from a child.
+Result<CompileOutcome> compile_for_device(const Candidate& candidate, int device) try {
+  const Result<ComputeCapability> capability = compute_capability(device);
+  if (!capability) return capability.error();
+  if (!runs_on(candidate.arch, capability->major, capability->minor)) {
+    return Error{"not compiled: the device cannot run it"};  // the evaluating child says so too
+  }
+  const Result<Compiler> compiler = Compiler::load();
+  if (!compiler) return compiler.error();
+  return compile_isolated(*compiler, candidate.program,
+                          problem_header(*find_problem(candidate.problem)),
+                          Compiler::target_for_device(capability->major, capability->minor));
+} catch (const std::exception& error) {
+  return Error{error.what()};
+}
+
+/// The evaluating child's limits. Its address space is not one of them: CUDA reserves terabytes of
+/// addresses. Nor are its private pages (RLIMIT_DATA): nothing says how many the driver may need.
+ChildLimits evaluation_limits(const EvaluateOptions& options) {
+  ChildLimits limits;
+  limits.processor_time = busy_threads * (options.startup_deadline + options.run_deadline);
+  limits.file_bytes = largest_file;
+  limits.open_files = most_open_files;
+  return limits;
+}
+
+Result<std::vector<std::unique_ptr<ExternalProcess>>> start_externals(
+    const EvaluateOptions& options, const StartExternal& start) {
+  std::vector<std::unique_ptr<ExternalProcess>> processes;
+  for (std::size_t i = 0; i < options.external_references.size(); ++i) {
+    if (!start) return Error{"no external references here"};
+    Result<std::unique_ptr<ExternalProcess>> process = start();
+    if (!process) return process.error();
+    processes.push_back(std::move(*process));
+  }
+  return processes;
+}
+
+}  // namespace
+
+EvaluationReport evaluate_isolated(const Candidate& candidate, const EvaluateOptions& options,
+                                   const StartExternal& start_external) {
   EvaluationReport report;
   report.evaluation.problem = candidate.problem;
   report.evaluation.kernel = candidate.name;
   report.evaluation.sha256 = candidate_sha256(candidate);
 
-  Result<ChildOutcome> outcome =
-      run_child({own_executable(), "evaluate-worker"}, request_text(candidate, options),
-                options.startup_deadline, options.run_deadline);
+  const std::shared_future<Result<CompileOutcome>> compiled =
+      std::async(std::launch::async, compile_for_device, std::cref(candidate), options.device)
+          .share();
+  auto externals = start_externals(options, start_external);
+  if (!externals) {
+    report.failure = externals.error().message;
+    return report;
+  }
+  ChildCommand command;
+  command.arguments = {own_executable(), "evaluate-worker"};
+  append_field(command.input, request_text(candidate, options));
+  command.more_input = [compiled] {
+    std::string bytes;
+    append_field(bytes, to_fields(compiled.get()));
+    return bytes;
+  };
+  command.limits = evaluation_limits(options);
+  command.startup_deadline = options.startup_deadline;
+  command.run_deadline = options.run_deadline;
+  for (const auto& external : *externals) {
+    for (const int descriptor : external->take_descriptors()) {
+      command.inherited.push_back(descriptor);
+    }
+  }
+  const Result<ChildOutcome> outcome = run_sandboxed(std::move(command), SandboxDevices::gpu);
   if (!outcome) {
     report.failure = outcome.error().message;
     return report;
   }
+  remember_all(outcome->startup);
   // A report counts only from a child that ended well: one that dies while writing wrote no
   // verdict.
   if (outcome->end == ChildOutcome::End::exited && outcome->code == 0) {
     Result<EvaluationReport> received = report_from_json(outcome->result);
     if (received) return std::move(*received);
     report.failure = received.error().message;
+    return report;
+  }
+  if (compiled.get() && !compiled.get()->program) {
+    // The compiler's verdict stands, whatever became of the child that waited for it.
+    report.evaluation.status = compiled.get()->status;
+    report.evaluation.message = compiled.get()->message;
     return report;
   }
   return report_of_dead_child(std::move(report), *outcome);
@@ -203,19 +284,28 @@ int run_evaluation_worker(const ReferenceSource& references) {
   if (::fcntl(result_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
     return 2;  // started by hand: there is no pipe to report to
   }
+  if (!sandbox_is_refused()) (void)lock_down().ok();
+  keep_cache_entries_for_parent();
   EvaluationReport report;
   bool started = false;
   auto start = [&started] {
-    if (!started) report_started(result_descriptor);
+    // What was found out so far, none of the candidate's code has seen.
+    if (!started) report_started(result_descriptor, new_cache_entries());
     started = true;
   };
-  Result<Request> request = read_request(read_standard_input());
+  auto compiled = []() -> Result<CompileOutcome> {
+    const Result<std::string> fields = read_field(STDIN_FILENO);
+    if (!fields) return Error{"the candidate's machine code did not arrive"};
+    return compile_outcome_from(*fields);
+  };
+  const Result<std::string> text = read_field(STDIN_FILENO);
+  Result<Request> request = text ? read_request(*text) : Result<Request>(text.error());
   if (!request) {
     report.evaluation.status = Status::invalid_plan;
     report.evaluation.message = request.error().message;
   } else {
     try {
-      report = evaluate_here(request->candidate, request->options, references, start);
+      report = evaluate_here(request->candidate, request->options, references, compiled, start);
     } catch (const std::exception& error) {
       report.failure = error.what();
     }

@@ -8,28 +8,17 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+
+#include "harness/file_descriptor.h"
 
 namespace rekernel {
 namespace {
 
 namespace fs = std::filesystem;
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int value) : value_(value) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
 
 Error system_error(const fs::path& path, const std::string& what) {
   return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
@@ -126,6 +115,18 @@ void append_field(std::string& bytes, std::string_view field) {
   bytes += std::to_string(field.size());
   bytes += ':';
   bytes += field;
+}
+
+std::optional<std::string> take_field(std::string_view& bytes) {
+  std::string_view rest = bytes;
+  std::size_t size = 0;
+  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
+  if (code != std::errc()) return std::nullopt;
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  if (!rest.starts_with(':') || rest.size() - 1 < size) return std::nullopt;
+  std::string field(rest.substr(1, size));
+  bytes = rest.substr(1 + size);
+  return field;
 }
 
 fs::path cache_directory() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ std::string sha256_hex(std::string_view bytes);
 /// Appends a field with its length before it: two different lists of fields never give the same
 /// bytes.
 void append_field(std::string& bytes, std::string_view field);
+/// Takes one field from the front; nothing, and `bytes` unchanged, if it is not there in whole.
+std::optional<std::string> take_field(std::string_view& bytes);
 
 /// Where compiled kernels and library choices are remembered: $REKERNEL_CACHE, else
 /// $XDG_CACHE_HOME/rekernel, else ~/.cache/rekernel, else a folder in the temporary directory.

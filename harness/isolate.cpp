@@ -12,10 +12,18 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <utility>
+
+#include "harness/file_descriptor.h"
+#include "harness/files.h"
+#include "harness/process_tree.h"
+
+extern char** environ;
 
 namespace rekernel {
 
@@ -26,27 +34,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t largest_result = 64u << 20;
 constexpr std::size_t kept_error_bytes = 4096;
 constexpr std::size_t last_words_length = 300;
-
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(FileDescriptor&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~FileDescriptor() { close(); }
-  void close() {
-    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-  }
-  int get() const { return descriptor_; }
-  bool is_open() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_ = -1;
-};
+constexpr std::size_t most_inherited = 16;
+/// A killed process still has to leave the GPU, and the driver may have to reset a channel.
+constexpr std::chrono::seconds death_deadline{30};
 
 struct Pipe {
   FileDescriptor read;
@@ -66,48 +56,97 @@ struct Child {
   FileDescriptor errors;
 };
 
+void limit(int resource, std::int64_t soft, std::int64_t hard) {
+  rlimit present{};
+  ::getrlimit(static_cast<decltype(RLIMIT_CORE)>(resource), &present);
+  // What is stricter already stays so.
+  const rlim_t ceiling = std::min(static_cast<rlim_t>(hard), present.rlim_max);
+  const rlimit wanted{std::min(static_cast<rlim_t>(soft), ceiling), ceiling};
+  ::setrlimit(static_cast<decltype(RLIMIT_CORE)>(resource), &wanted);
+}
+
+void apply(const ChildLimits& limits) {
+  limit(RLIMIT_CORE, 0, 0);
+  // The first limit's signal names the reason; the second kills what ignores it.
+  limit(RLIMIT_CPU, limits.processor_time.count(), limits.processor_time.count() + 1);
+  limit(RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes);
+  limit(RLIMIT_NOFILE, limits.open_files, limits.open_files);
+#ifndef __SANITIZE_ADDRESS__  // whose shadow memory takes terabytes of addresses
+  if (limits.address_space_bytes) {
+    limit(RLIMIT_AS, *limits.address_space_bytes, *limits.address_space_bytes);
+  }
+#endif
+  // A library that finds its file too large gets an error, as on a full disk, and goes on.
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
+struct Plumbing {
+  int input;
+  int result;
+  int errors;
+  std::array<int, most_inherited> inherited;
+  int inherited_count;
+};
+
 /// Between fork and exec only async-signal-safe calls.
-[[noreturn]] void become(char* const* arguments, int input, int result, int errors, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, Plumbing pipes,
+                         const ChildLimits& limits, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  // Move the pipes out of the way of the numbers that they will take, so that no dup2 below can
+  // Move everything out of the way of the numbers that it will take, so that no dup2 below can
   // overwrite one that is still needed.
-  input = ::fcntl(input, F_DUPFD, 10);
-  result = ::fcntl(result, F_DUPFD, 10);
-  errors = ::fcntl(errors, F_DUPFD, 10);
+  const auto aside = [](int descriptor) {
+    return ::fcntl(descriptor, F_DUPFD, first_inherited_descriptor + int{most_inherited});
+  };
+  pipes.input = aside(pipes.input);
+  pipes.result = aside(pipes.result);
+  pipes.errors = aside(pipes.errors);
+  for (int i = 0; i < pipes.inherited_count; ++i) pipes.inherited[i] = aside(pipes.inherited[i]);
   const int nowhere = ::open("/dev/null", O_WRONLY);
-  ::dup2(input, STDIN_FILENO);
+  ::dup2(pipes.input, STDIN_FILENO);
   ::dup2(nowhere, STDOUT_FILENO);
-  ::dup2(errors, STDERR_FILENO);
-  ::dup2(result, result_descriptor);
-  ::close_range(result_descriptor + 1, ~0u, 0);
-  ::execv(arguments[0], arguments);
+  ::dup2(pipes.errors, STDERR_FILENO);
+  ::dup2(pipes.result, result_descriptor);
+  int behind = first_inherited_descriptor;
+  for (int i = 0; i < pipes.inherited_count; ++i) ::dup2(pipes.inherited[i], behind++);
+  ::close_range(static_cast<unsigned>(behind), ~0u, 0);
+  apply(limits);
+  ::execve(arguments[0], arguments, environment);
   ::_exit(127);
 }
 
-Result<Child> start(const std::vector<std::string>& arguments) {
+/// As exec takes them.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Result<Child> start(const ChildCommand& command) {
   std::optional<Pipe> input = make_pipe();
   std::optional<Pipe> result = make_pipe();
   std::optional<Pipe> errors = make_pipe();
   if (!input || !result || !errors) {
     return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
   }
-  std::vector<char*> pointers;
-  for (const std::string& argument : arguments) {
-    pointers.push_back(const_cast<char*>(argument.c_str()));
+  if (command.inherited.size() > most_inherited) return Error{"too many descriptors to inherit"};
+  const std::vector<char*> arguments = pointers_to(command.arguments);
+  std::vector<char*> variables;
+  if (command.environment) variables = pointers_to(*command.environment);
+  Plumbing pipes{input->read.get(), result->write.get(), errors->write.get(), {}, 0};
+  for (const int descriptor : command.inherited) {
+    pipes.inherited[static_cast<std::size_t>(pipes.inherited_count++)] = descriptor;
   }
-  pointers.push_back(nullptr);
   const pid_t parent = ::getpid();
   const pid_t id = ::fork();
   if (id < 0) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
   if (id == 0) {
-    become(pointers.data(), input->read.get(), result->write.get(), errors->write.get(), parent);
+    become(arguments.data(), command.environment ? variables.data() : environ, pipes,
+           command.limits, parent);
   }
   ::setpgid(id, id);  // also here, so that a kill cannot come before the child's own call
-  ::fcntl(input->write.get(), F_SETFL, O_NONBLOCK);
   return Child{id, std::move(input->write), std::move(result->read), std::move(errors->read)};
 }
 
@@ -119,18 +158,26 @@ bool drain(int descriptor, std::string& into) {
   return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
+/// Writes a child's input. A child that no longer reads is no error of ours.
+void feed(FileDescriptor pipe, const ChildCommand& command) {
+  try {
+    write_all(pipe.get(), command.input);
+    if (command.more_input) write_all(pipe.get(), command.more_input());
+  } catch (const std::exception&) {
+    // The child says what it made of an input that ended early.
+  }
+}
+
 /// The conversation with a running child, one poll at a time.
 class Supervision {
  public:
-  Supervision(Child child, std::string_view input, std::chrono::milliseconds startup_deadline,
-              std::chrono::milliseconds run_deadline)
+  Supervision(Child child, const ChildCommand& command)
       : child_(std::move(child)),
-        input_(input),
-        run_deadline_(run_deadline),
-        deadline_(Clock::now() + startup_deadline) {}
+        command_(command),
+        deadline_(Clock::now() + command.startup_deadline) {}
 
   ChildOutcome run() {
-    while (child_.result.is_open()) {
+    while (child_.result.is_open() && !too_long_) {
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
       if (left.count() <= 0) {
@@ -144,23 +191,22 @@ class Supervision {
 
  private:
   void exchange(int timeout_ms) {
-    std::array<pollfd, 3> watched{{{child_.result.get(), POLLIN, 0},
-                                   {child_.errors.get(), POLLIN, 0},
-                                   {child_.input.get(), POLLOUT, 0}}};
+    std::array<pollfd, 2> watched{
+        {{child_.result.get(), POLLIN, 0}, {child_.errors.get(), POLLIN, 0}}};
     if (::poll(watched.data(), watched.size(), timeout_ms) <= 0) return;
     if (watched[0].revents) read_result();
     if (watched[1].revents) read_errors();
-    if (watched[2].revents) write_input();
   }
 
   void read_result() {
-    if (!drain(child_.result.get(), result_) || result_.size() > largest_result) {
-      child_.result.close();
-    }
-    if (!started_ && result_.find('\n') != std::string::npos) {
-      started_ = true;
-      deadline_ = Clock::now() + run_deadline_;
-    }
+    if (!drain(child_.result.get(), result_)) child_.result.close();
+    too_long_ = result_.size() > largest_result;
+    if (startup_) return;
+    std::string_view rest = result_;
+    startup_ = take_field(rest);
+    if (!startup_) return;
+    result_.erase(0, result_.size() - rest.size());
+    deadline_ = Clock::now() + command_.run_deadline;
   }
 
   void read_errors() {
@@ -170,39 +216,33 @@ class Supervision {
     }
   }
 
-  void write_input() {
-    const ssize_t count = ::write(child_.input.get(), input_.data(), input_.size());
-    if (count > 0) input_.remove_prefix(static_cast<std::size_t>(count));
-    const bool broken = count < 0 && errno != EAGAIN && errno != EINTR;
-    if (input_.empty() || broken) child_.input.close();
-  }
-
   ChildOutcome finish() {
     int status = 0;
-    if (late_ || !exits_by_itself(status)) {
-      ::kill(-child_.id, SIGKILL);
-      ::waitpid(child_.id, &status, 0);
-    }
+    const bool killed = late_ || too_long_ || !exits_by_itself(status);
+    if (killed) status = kill_process_tree(child_.id, death_deadline);
     ChildOutcome outcome;
-    if (late_) {
+    if (too_long_) {
+      outcome.end = ChildOutcome::End::result_too_long;
+    } else if (late_) {
       outcome.end =
-          started_ ? ChildOutcome::End::run_deadline : ChildOutcome::End::startup_deadline;
+          startup_ ? ChildOutcome::End::run_deadline : ChildOutcome::End::startup_deadline;
     } else if (WIFSIGNALED(status)) {
       outcome.end = ChildOutcome::End::signalled;
       outcome.code = WTERMSIG(status);
     } else {
       outcome.code = WEXITSTATUS(status);
     }
-    if (const std::size_t line = result_.find('\n'); line != std::string::npos) {
-      outcome.result = result_.substr(line + 1);
+    if (startup_) {
+      outcome.startup = std::move(*startup_);
+      outcome.result = std::move(result_);
     }
     outcome.last_words = last_line();
     return outcome;
   }
 
-  /// A child that closed its result pipe has little left to do; CUDA's own exit can still hang.
+  /// A child that closed its result pipe has little left to do.
   bool exits_by_itself(int& status) {
-    const Clock::time_point patience = Clock::now() + std::chrono::seconds(10);
+    const Clock::time_point patience = Clock::now() + command_.exit_deadline;
     while (Clock::now() < patience) {
       if (::waitpid(child_.id, &status, WNOHANG) == child_.id) {
         ::kill(-child_.id, SIGKILL);  // anything that it started
@@ -228,36 +268,70 @@ class Supervision {
   }
 
   Child child_;
-  std::string_view input_;
-  std::chrono::milliseconds run_deadline_;
+  const ChildCommand& command_;
   Clock::time_point deadline_;
-  std::string result_;
+  std::optional<std::string> startup_;
+  std::string result_;  ///< of the result pipe, without the start-up message once that is whole
   std::string errors_;
-  bool started_ = false;
   bool late_ = false;
+  bool too_long_ = false;
 };
 
 }  // namespace
 
-Result<ChildOutcome> run_child(const std::vector<std::string>& arguments, std::string_view input,
-                               std::chrono::milliseconds startup_deadline,
-                               std::chrono::milliseconds run_deadline) {
+Result<ChildOutcome> run_child(const ChildCommand& command) {
   ::signal(SIGPIPE, SIG_IGN);  // a child that dies early must not take us along
-  Result<Child> child = start(arguments);
+  Result<Child> child = start(command);
+  for (const int descriptor : command.inherited) ::close(descriptor);
   if (!child) return child.error();
-  return Supervision(std::move(*child), input, startup_deadline, run_deadline).run();
+  const std::jthread feeder(feed, std::move(child->input), std::cref(command));
+  return Supervision(std::move(*child), command).run();
 }
 
 void write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw std::runtime_error(std::string("result pipe: ") + std::strerror(errno));
+    if (count <= 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 
-void report_started(int descriptor) { write_all(descriptor, "started\n"); }
+std::string read_all(int descriptor) {
+  std::string text;
+  while (drain(descriptor, text)) {
+  }
+  return text;
+}
+
+Result<std::string> read_field(int descriptor) {
+  // Byte by byte up to the colon: what follows the field must stay in the pipe.
+  std::string bytes;
+  while (!bytes.ends_with(':')) {
+    char next = 0;
+    const ssize_t count = ::read(descriptor, &next, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0 || bytes.size() > 20) return Error{"the input ended early"};
+    bytes += next;
+  }
+  const std::size_t size = std::strtoull(bytes.c_str(), nullptr, 10);
+  std::string field;
+  std::array<char, 65536> chunk;
+  while (field.size() < size) {
+    const ssize_t count =
+        ::read(descriptor, chunk.data(), std::min(chunk.size(), size - field.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Error{"the input ended early"};
+    field.append(chunk.data(), static_cast<std::size_t>(count));
+  }
+  return field;
+}
+
+void report_started(int descriptor, std::string_view message) {
+  std::string field;
+  append_field(field, message);
+  write_all(descriptor, field);
+}
 
 std::string own_executable() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 

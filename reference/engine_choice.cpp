@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "harness/cache.h"
 #include "harness/files.h"
 #include "harness/json.h"
 
@@ -100,16 +101,15 @@ std::string engine_key(const std::string& reference, const Problem& problem,
   return key + " | " + gpu_name + " | " + library_version;
 }
 
-std::filesystem::path engine_cache_path(const std::string& key) {
-  return cache_directory() / "engines" /
-         (key.substr(0, key.find(' ')) + "-" + sha256_hex(key).substr(0, 16) + ".json");
+std::string engine_cache_name(const std::string& key) {
+  return "engines/" + key.substr(0, key.find(' ')) + "-" + sha256_hex(key).substr(0, 16) + ".json";
 }
 
 std::optional<boost::json::object> recall_engine(const std::string& key) {
-  const std::filesystem::path path = engine_cache_path(key);
-  Result<std::string> text = read_file(path, 1 << 16);
+  const std::string name = engine_cache_name(key);
+  Result<std::string> text = recall(name, 1 << 16);
   if (!text) return std::nullopt;
-  Result<boost::json::value> value = parse_json(*text, path.string());
+  Result<boost::json::value> value = parse_json(*text, name);
   if (!value || !value->is_object()) return std::nullopt;
   const boost::json::object& entry = value->as_object();
   const boost::json::value* stored_key = entry.if_contains("key");
@@ -120,11 +120,8 @@ std::optional<boost::json::object> recall_engine(const std::string& key) {
 }
 
 Result<Ok> remember_engine(const std::string& key, const boost::json::object& choice) {
-  const std::filesystem::path path = engine_cache_path(key);
-  std::error_code ignored;  // a folder that could not be made shows when writing
-  std::filesystem::create_directories(path.parent_path(), ignored);
-  return write_file_atomically(path,
-                               pretty_json(boost::json::object{{"key", key}, {"choice", choice}}));
+  return remember(
+      {engine_cache_name(key), pretty_json(boost::json::object{{"key", key}, {"choice", choice}})});
 }
 
 Result<std::unique_ptr<Runnable>> make_fastest(const std::string& key, const EngineSearch& search,

@@ -20,8 +20,8 @@ namespace rekernel {
 std::string engine_key(const std::string& reference, const Problem& problem,
                        const std::string& gpu_name, const std::string& library_version);
 
-/// cache_directory()/engines/<reference>-<digest of the key>.json
-std::filesystem::path engine_cache_path(const std::string& key);
+/// engines/<reference>-<digest of the key>.json
+std::string engine_cache_name(const std::string& key);
 
 /// The choice remembered under a key; absent as well if the file is damaged or another key's.
 std::optional<boost::json::object> recall_engine(const std::string& key);

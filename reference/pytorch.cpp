@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "harness/file_descriptor.h"
 #include "harness/json.h"
 
 extern char** environ;
@@ -31,23 +32,9 @@ constexpr char script[] =
 #include "pytorch_source.inc"
     ;
 
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int value) : value_(value) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  ~FileDescriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  int get() const { return value_; }
-
- private:
-  int value_ = -1;
-};
+/// How long a process that was told to end may take, so that it does not disturb what is timed
+/// next.
+constexpr std::chrono::seconds farewell{10};
 
 const char* name_of(Distribution::Kind kind) {
   switch (kind) {
@@ -85,38 +72,46 @@ boost::json::object describe(const Problem& problem, const std::string& id) {
 
 }  // namespace
 
-/// `python3` with a socket as its standard input and output, in a process group of its own, since
-/// torch.compile starts workers.
-class PytorchReference::Process {
+/// Lines of JSON to and from a `python3`.
+class PytorchReference::Conversation {
  public:
-  static Result<std::unique_ptr<Process>> spawn();
-  ~Process() {
-    ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
+  explicit Conversation(const std::array<int, 2>& descriptors)
+      : socket_(descriptors[0]), errors_(descriptors[1]) {}
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+  ~Conversation();
 
   /// Sends one line and waits for one line, which must be a JSON object without "error".
   Result<boost::json::value> ask(const boost::json::object& question, Clock::time_point deadline);
 
  private:
-  Process(pid_t pid, FileDescriptor socket, FileDescriptor errors)
-      : pid_(pid), socket_(std::move(socket)), errors_(std::move(errors)) {}
-
+  Result<boost::json::value> exchange(const boost::json::object& question,
+                                      Clock::time_point deadline);
   Result<Ok> send_line(const std::string& line, Clock::time_point deadline);
   Result<std::string> receive_line(Clock::time_point deadline);
   Result<Ok> wait_for(short events, Clock::time_point deadline);
   Error failure(const std::string& what) const;
   std::string last_error_line() const;
 
-  pid_t pid_;
   FileDescriptor socket_;
   FileDescriptor errors_;  ///< what the process wrote to standard error
   std::string received_;
+  bool failed_ = false;
 };
 
-Result<std::unique_ptr<PytorchReference::Process>> PytorchReference::Process::spawn() {
+/// The process ends at the end of its input. One that failed may not, and is left to its parent.
+PytorchReference::Conversation::~Conversation() {
+  if (failed_) return;
+  ::shutdown(socket_.get(), SHUT_WR);
+  const Clock::time_point deadline = Clock::now() + farewell;
+  char ignored[4096];
+  while (wait_for(POLLIN, deadline) && ::recv(socket_.get(), ignored, sizeof ignored, 0) > 0) {
+  }
+}
+
+/// With a socket as its standard input and output, in a process group of its own, since
+/// torch.compile starts workers.
+Result<std::unique_ptr<ExternalProcess>> PytorchProcess::spawn() {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return Error{std::string("PyTorch: socketpair: ") + std::strerror(errno)};
@@ -144,10 +139,22 @@ Result<std::unique_ptr<PytorchReference::Process>> PytorchReference::Process::sp
   if (failed != 0) {
     return Error{std::string("PyTorch is not installed: python3: ") + std::strerror(failed)};
   }
-  return std::unique_ptr<Process>(new Process(pid, std::move(ours), std::move(errors)));
+  return std::unique_ptr<ExternalProcess>(
+      new PytorchProcess(pid, std::move(ours), std::move(errors)));
 }
 
-Result<Ok> PytorchReference::Process::wait_for(short events, Clock::time_point deadline) {
+PytorchProcess::~PytorchProcess() {
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::array<int, 2> PytorchProcess::take_descriptors() {
+  return {socket_.release(), errors_.release()};
+}
+
+Result<Ok> PytorchReference::Conversation::wait_for(short events, Clock::time_point deadline) {
   for (;;) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -159,8 +166,8 @@ Result<Ok> PytorchReference::Process::wait_for(short events, Clock::time_point d
   }
 }
 
-Result<Ok> PytorchReference::Process::send_line(const std::string& line,
-                                                Clock::time_point deadline) {
+Result<Ok> PytorchReference::Conversation::send_line(const std::string& line,
+                                                     Clock::time_point deadline) {
   std::string_view rest = line;
   while (!rest.empty()) {
     if (Result<Ok> writable = wait_for(POLLOUT, deadline); !writable) return writable;
@@ -175,7 +182,7 @@ Result<Ok> PytorchReference::Process::send_line(const std::string& line,
   return Ok{};
 }
 
-Result<std::string> PytorchReference::Process::receive_line(Clock::time_point deadline) {
+Result<std::string> PytorchReference::Conversation::receive_line(Clock::time_point deadline) {
   for (;;) {
     if (const std::size_t end = received_.find('\n'); end != std::string::npos) {
       std::string line = received_.substr(0, end);
@@ -194,8 +201,15 @@ Result<std::string> PytorchReference::Process::receive_line(Clock::time_point de
   }
 }
 
-Result<boost::json::value> PytorchReference::Process::ask(const boost::json::object& question,
-                                                          Clock::time_point deadline) {
+Result<boost::json::value> PytorchReference::Conversation::ask(const boost::json::object& question,
+                                                               Clock::time_point deadline) {
+  Result<boost::json::value> answer = exchange(question, deadline);
+  failed_ = !answer.ok();
+  return answer;
+}
+
+Result<boost::json::value> PytorchReference::Conversation::exchange(
+    const boost::json::object& question, Clock::time_point deadline) {
   Result<Ok> sent = send_line(boost::json::serialize(question) + "\n", deadline);
   if (!sent) return sent.error();
   Result<std::string> line = receive_line(deadline);
@@ -210,12 +224,12 @@ Result<boost::json::value> PytorchReference::Process::ask(const boost::json::obj
   return answer;
 }
 
-Error PytorchReference::Process::failure(const std::string& what) const {
+Error PytorchReference::Conversation::failure(const std::string& what) const {
   const std::string last = last_error_line();
   return Error{"PyTorch: " + what + (last.empty() ? "" : " (" + last + ")")};
 }
 
-std::string PytorchReference::Process::last_error_line() const {
+std::string PytorchReference::Conversation::last_error_line() const {
   char tail[4096];
   const off_t size = ::lseek(errors_.get(), 0, SEEK_END);
   const off_t from = std::max<off_t>(0, size - static_cast<off_t>(sizeof tail));
@@ -234,19 +248,18 @@ std::vector<std::string> pytorch_reference_ids(std::string_view problem) {
   return {"pytorch_eager", "pytorch_compile"};
 }
 
-PytorchReference::PytorchReference(std::unique_ptr<Process> process,
+PytorchReference::PytorchReference(std::unique_ptr<Conversation> conversation,
                                    std::chrono::milliseconds block_deadline)
-    : process_(std::move(process)), block_deadline_(block_deadline) {}
+    : conversation_(std::move(conversation)), block_deadline_(block_deadline) {}
 
 PytorchReference::~PytorchReference() = default;
 
-Result<std::unique_ptr<PytorchReference>> PytorchReference::start(
-    const Problem& problem, const std::string& id, std::chrono::milliseconds startup_deadline,
-    std::chrono::milliseconds block_deadline) {
+Result<std::unique_ptr<PytorchReference>> PytorchReference::connect(
+    const std::array<int, 2>& descriptors, const Problem& problem, const std::string& id,
+    std::chrono::milliseconds startup_deadline, std::chrono::milliseconds block_deadline) {
   const Clock::time_point deadline = Clock::now() + startup_deadline;
-  Result<std::unique_ptr<Process>> process = Process::spawn();
-  if (!process) return process.error();
-  Result<boost::json::value> answer = (*process)->ask(describe(problem, id), deadline);
+  auto conversation = std::make_unique<Conversation>(descriptors);
+  Result<boost::json::value> answer = conversation->ask(describe(problem, id), deadline);
   if (!answer) return answer.error();
 
   JsonReader reader("PyTorch's answer", *answer);
@@ -255,14 +268,14 @@ Result<std::unique_ptr<PytorchReference>> PytorchReference::start(
   if (auto error = reader.error()) return *error;
   if (!ready) return Error{"PyTorch is not ready"};
   std::unique_ptr<PytorchReference> reference(
-      new PytorchReference(std::move(*process), block_deadline));
+      new PytorchReference(std::move(conversation), block_deadline));
   reference->version_ = std::move(version);
   return reference;
 }
 
 Result<std::vector<std::int64_t>> PytorchReference::time_block(int samples, std::uint64_t seed) {
   Result<boost::json::value> answer =
-      process_->ask({{"samples", samples}, {"seed", seed}}, Clock::now() + block_deadline_);
+      conversation_->ask({{"samples", samples}, {"seed", seed}}, Clock::now() + block_deadline_);
   if (!answer) return answer.error();
   JsonReader reader("PyTorch's answer", *answer);
   const auto count = static_cast<std::size_t>(samples);

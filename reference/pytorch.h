@@ -1,13 +1,18 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/evaluate.h"
+#include "harness/file_descriptor.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
@@ -18,15 +23,37 @@ namespace rekernel {
 /// convolutions also "pytorch_eager_fp32", with TF32 off.
 std::vector<std::string> pytorch_reference_ids(std::string_view problem);
 
-/// A `python3` process that times a problem in PyTorch (pytorch.py) and sleeps between blocks, so
-/// that blocks can alternate with the harness's own. Destroying it kills the process.
+/// A `python3` that waits for the first line of a conversation about a problem (pytorch.py), and
+/// has not yet imported anything. Destroying it kills it, with everything that it started.
+class PytorchProcess : public ExternalProcess {
+ public:
+  /// Fails where there is no python3.
+  static Result<std::unique_ptr<ExternalProcess>> spawn();
+  ~PytorchProcess() override;
+  PytorchProcess(const PytorchProcess&) = delete;
+  PytorchProcess& operator=(const PytorchProcess&) = delete;
+  std::array<int, 2> take_descriptors() override;
+
+ private:
+  PytorchProcess(pid_t pid, FileDescriptor socket, FileDescriptor errors)
+      : pid_(pid), socket_(std::move(socket)), errors_(std::move(errors)) {}
+
+  pid_t pid_;
+  FileDescriptor socket_;
+  FileDescriptor errors_;
+};
+
+/// Times a problem in a PytorchProcess, which sleeps between blocks, so that blocks can alternate
+/// with the harness's own. Destroying it ends the process.
 class PytorchReference : public ExternalReference {
  public:
-  /// Starts the process and waits until it is warm; `id` is one of pytorch_reference_ids. Errors:
-  /// python3, PyTorch or the GPU is missing, PyTorch failed, or the deadline passed (torch.compile
-  /// can take a minute).
-  static Result<std::unique_ptr<PytorchReference>> start(
-      const Problem& problem, const std::string& id, std::chrono::milliseconds startup_deadline,
+  /// Tells the process at the other end of the descriptors, which are this object's from now on,
+  /// the problem and waits until it is warm; `id` is one of pytorch_reference_ids. Errors: PyTorch
+  /// or the GPU is missing, PyTorch failed, or the deadline passed (torch.compile can take a
+  /// minute).
+  static Result<std::unique_ptr<PytorchReference>> connect(
+      const std::array<int, 2>& descriptors, const Problem& problem, const std::string& id,
+      std::chrono::milliseconds startup_deadline,
       std::chrono::milliseconds block_deadline = std::chrono::seconds(60));
 
   ~PytorchReference() override;
@@ -43,10 +70,11 @@ class PytorchReference : public ExternalReference {
   std::string details() const override { return "PyTorch " + version_; }
 
  private:
-  class Process;
-  PytorchReference(std::unique_ptr<Process> process, std::chrono::milliseconds block_deadline);
+  class Conversation;
+  PytorchReference(std::unique_ptr<Conversation> conversation,
+                   std::chrono::milliseconds block_deadline);
 
-  std::unique_ptr<Process> process_;
+  std::unique_ptr<Conversation> conversation_;
   std::chrono::milliseconds block_deadline_;
   std::string version_;
 };

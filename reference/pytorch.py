@@ -9,6 +9,7 @@ or {"error": "one line"}. Every further line {"samples": n, "seed": s} is answer
 {"times_ns": [...]}. Between the lines this process sleeps, so that it does not disturb others' samples.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -27,6 +28,12 @@ def one_line(error):
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:500]
 
+
+# The process is started early and may never be asked. Importing takes seconds of all cores, so that
+# waits for the first line.
+first_line = sys.stdin.readline()
+if not first_line:
+    sys.exit(0)
 
 try:
     import torch
@@ -114,7 +121,7 @@ class Timer:
 
 def main():
     timer = None
-    for line in sys.stdin:
+    for line in itertools.chain([first_line], sys.stdin):
         try:
             request = json.loads(line)
             with torch.no_grad():

@@ -109,8 +109,7 @@ std::optional<Interruption> DeviceEvaluator::evaluate(std::span<const Evaluation
     compiled.push_back(requests[i].candidate);
     compiled_index.push_back(i);
   }
-  const auto verdicts = precompile(compiled, options_.target, std::thread::hardware_concurrency(),
-                                   options_.compile_deadline);
+  const auto verdicts = precompile(compiled, options_.target, std::thread::hardware_concurrency());
   std::vector<bool> settled(requests.size(), false);
   for (std::size_t k = 0; k < verdicts.size(); ++k) {
     if (!verdicts[k]) continue;

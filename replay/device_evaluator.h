@@ -14,12 +14,13 @@ struct DeviceEvaluatorOptions {
   EvaluateOptions evaluate;  ///< `device` is set by the evaluator
   std::string target;        ///< what the search writes code for; another GPU is refused
   std::string toolchain;     ///< recorded beside every evaluation
-  std::chrono::seconds compile_deadline{60};
   /// The number of GPUs, or why there is none. Asked after compilation.
   std::function<Result<int>()> device_count;
   /// evaluate_isolated, or a test's stand-in. Called from one thread a GPU.
   std::function<EvaluationReport(const Candidate&, const EvaluateOptions&)> judge =
-      evaluate_isolated;
+      [](const Candidate& candidate, const EvaluateOptions& evaluate) {
+        return evaluate_isolated(candidate, evaluate);
+      };
 };
 
 /// Evaluates a round on this machine: compiles everything on all cores, which settles what does not

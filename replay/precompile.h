@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/candidate.h"
+#include "harness/compile_isolated.h"
 #include "harness/evaluation.h"
 
 namespace rekernel {
@@ -17,12 +18,12 @@ struct CompileVerdict {
   std::string message;
 };
 
-/// Compiles all candidates for `target` ("sm_90a"), at most `workers` at a time, each in a child
-/// process with a deadline, and so fills the compile cache. Needs no GPU. Gives the verdict on
-/// those that the compiler rejects, or on which it hangs or crashes; nothing for the others, nor
-/// where there is no compiler.
-std::vector<std::optional<CompileVerdict>> precompile(std::span<const Candidate* const> candidates,
-                                                      const std::string& target, unsigned workers,
-                                                      std::chrono::seconds deadline);
+/// Compiles all candidates for `target` ("sm_90a"), at most `workers` at a time, each in a child of
+/// its own, and so fills the compile cache. Needs no GPU. Gives the verdict on those that the
+/// compiler rejects, or on which it hangs or crashes; nothing for the others, nor where there is no
+/// compiler.
+std::vector<std::optional<CompileVerdict>> precompile(
+    std::span<const Candidate* const> candidates, const std::string& target, unsigned workers,
+    std::chrono::milliseconds deadline = compile_deadline);
 
 }  // namespace rekernel

@@ -12,6 +12,7 @@
 #include "harness/json.h"
 #include "harness/report.h"
 #include "ops/catalog.h"
+#include "reference/pytorch.h"
 
 namespace rekernel {
 
@@ -58,7 +59,8 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
       evaluate_options.external_references = pytorch_ids(*find_problem(candidate.problem));
       evaluate_options.run_deadline = pytorch_run_deadline;
     }
-    const EvaluationReport report = evaluate_isolated(candidate, evaluate_options);
+    const EvaluationReport report =
+        evaluate_isolated(candidate, evaluate_options, PytorchProcess::spawn);
     if (!report.failure.empty()) {
       return Error{candidate.problem + "/" + candidate.name + ": " + report.failure};
     }

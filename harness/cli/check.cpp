@@ -5,6 +5,7 @@
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
+#include "harness/compile_isolated.h"
 #include "harness/json.h"
 
 namespace rekernel {
@@ -74,5 +75,7 @@ int check_command(const std::vector<std::string>& arguments) {
                                 [](const CompileCheck& check) { return check.error.empty(); });
   return good ? exit_good : exit_verdict_failed;
 }
+
+int compile_worker_command(const std::vector<std::string>&) { return run_compile_worker(); }
 
 }  // namespace rekernel

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "harness/cli/command.h"
+#include "harness/compile_isolated.h"
 #include "harness/report.h"
 #include "ops/catalog.h"
 
@@ -16,13 +17,14 @@ CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
                          const std::string& target) {
   CompileCheck check{candidate.problem + "/" + candidate.name, target, {}, {}};
   const std::string header = problem_header(*find_problem(candidate.problem));
-  Result<CompiledProgram> compiled = compiler.compile(candidate.program, header, target);
-  if (!compiled) {
-    check.error = compiled.error().message;
+  const Result<CompileOutcome> compiled =
+      compile_isolated(compiler, candidate.program, header, target);
+  if (!compiled || !compiled->program) {
+    check.error = compiled ? compiled->message : compiled.error().message;
     return check;
   }
-  check.resources = compiled->kernels;
-  Result<Ok> launches = check_launches(candidate.program, *compiled, check.candidate);
+  check.resources = compiled->program->kernels;
+  Result<Ok> launches = check_launches(candidate.program, *compiled->program, check.candidate);
   if (!launches) check.error = launches.error().message;
   return check;
 }

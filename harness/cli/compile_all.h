@@ -20,7 +20,8 @@ struct CompileCheck {
 /// from its own architecture upwards.
 std::vector<std::string> targets_of(Arch arch);
 
-/// Compiles every candidate for all its targets on all cores; results in the candidates' order.
+/// Compiles every candidate for all its targets on all cores, in a child each; results in the
+/// candidates' order.
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates);
 

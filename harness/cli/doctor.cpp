@@ -9,6 +9,7 @@
 #include "harness/json.h"
 #include "harness/nvml.h"
 #include "harness/report.h"
+#include "harness/sandbox.h"
 #include "reference/reference.h"
 
 namespace rekernel {
@@ -39,9 +40,11 @@ Finding gpu_finding() {
   Result<Device> device = Device::open(0);
   return finding("GPU", enables, device, [](const Device& opened) {
     const DeviceProperties& properties = opened.properties();
+    const Result<bool> host_memory = reaches_host_memory(0);
     return properties.name + ", sm " + std::to_string(properties.major) + "." +
            std::to_string(properties.minor) + ", " + std::to_string(properties.multiprocessors) +
-           " SMs, " + std::to_string(properties.memory_bytes >> 30) + " GiB";
+           " SMs, " + std::to_string(properties.memory_bytes >> 30) + " GiB" +
+           (host_memory && *host_memory ? ", kernels can address host memory" : "");
   });
 }
 
@@ -51,6 +54,8 @@ std::vector<Finding> examine() {
                              [](const Compiler& compiler) { return compiler.version(); }));
   findings.push_back(finding("driver", "running kernels", driver_version_text(), same));
   findings.push_back(gpu_finding());
+  findings.push_back(
+      finding("sandbox", "children see no network and no home (optional)", sandbox(), same));
   const auto libraries = reference_library_versions();
   for (const char* name : {"cuBLAS", "cuDNN"}) {
     Finding library{name, false, "not found", "its references"};

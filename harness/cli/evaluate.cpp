@@ -9,6 +9,7 @@
 #include "harness/evaluate.h"
 #include "harness/report.h"
 #include "ops/catalog.h"
+#include "reference/pytorch.h"
 
 namespace rekernel {
 
@@ -118,8 +119,10 @@ int evaluate_command(const std::vector<std::string>& arguments) {
       "seed", po::value<std::uint64_t>(), "first seed of the checks; fresh ones by default")(
       "device", po::value<int>()->default_value(0), "number of the GPU")(
       "deadline", po::value<int>()->default_value(120), "seconds that checks and timing may take")(
-      "once", po::bool_switch(), "one checked run, no timing: for sanitizers and profilers")(
-      "json", po::bool_switch(), "print the whole record as JSON");
+      "once", po::bool_switch(),
+      "one checked run, no timing: for sanitizers and profilers, which also need "
+      "REKERNEL_SANDBOX=off in the environment")("json", po::bool_switch(),
+                                                 "print the whole record as JSON");
   po::positional_options_description positional;
   positional.add("directory", 1);
   const ParsedArguments parsed = parse_arguments(
@@ -158,7 +161,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   {
     Progress progress;
     progress.show("evaluating " + candidate->problem + "/" + candidate->name + " …");
-    report = evaluate_isolated(*candidate, evaluate_options);
+    report = evaluate_isolated(*candidate, evaluate_options, PytorchProcess::spawn);
   }
   if (!report.failure.empty()) return bad_input({report.failure});
   if (parsed.flag("json")) {

@@ -24,8 +24,11 @@ constexpr std::array commands{
             rekernel::verify_command},
 };
 
-/// Started by `evaluate` for itself.
-constexpr Command worker{"evaluate-worker", "", rekernel::evaluate_worker_command};
+/// Started by this program for itself.
+constexpr std::array workers{
+    Command{"compile-worker", "", rekernel::compile_worker_command},
+    Command{"evaluate-worker", "", rekernel::evaluate_worker_command},
+};
 
 void print_usage(std::ostream& out) {
   out << "Usage: rekernel COMMAND [options]\n\nCommands:\n";
@@ -40,7 +43,9 @@ void print_usage(std::ostream& out) {
 }
 
 int run(const std::string& name, const std::vector<std::string>& arguments) {
-  if (name == worker.name) return worker.run(arguments);
+  for (const Command& worker : workers) {
+    if (name == worker.name) return worker.run(arguments);
+  }
   for (const Command& command : commands) {
     if (name == command.name) return command.run(arguments);
   }

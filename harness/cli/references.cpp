@@ -27,16 +27,17 @@ Result<std::unique_ptr<Runnable>> make_library_reference(const std::string& id,
   return Error{"unknown reference '" + id + "' for " + problem.id};
 }
 
-Result<std::unique_ptr<ExternalReference>> start_pytorch(const std::string& id,
-                                                         const Problem& problem) {
-  auto process = PytorchReference::start(problem, id, pytorch_startup_deadline);
-  if (!process) return process.error();
-  return std::unique_ptr<ExternalReference>(std::move(*process));
+Result<std::unique_ptr<ExternalReference>> connect_pytorch(const std::string& id,
+                                                           const Problem& problem,
+                                                           const std::array<int, 2>& descriptors) {
+  auto connected = PytorchReference::connect(descriptors, problem, id, pytorch_startup_deadline);
+  if (!connected) return connected.error();
+  return std::unique_ptr<ExternalReference>(std::move(*connected));
 }
 
 }  // namespace
 
-ReferenceSource all_references() { return {make_library_reference, start_pytorch}; }
+ReferenceSource all_references() { return {make_library_reference, connect_pytorch}; }
 
 std::vector<std::string> library_reference_ids(const std::string& problem) {
   std::vector<std::string> ids;

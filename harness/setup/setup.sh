@@ -71,6 +71,7 @@ is_installed() {
     cmake | g++ | g++-12 | clang-format-14 | clang-tidy-14)
       command -v "$package" >/dev/null && return 0 ;;
     ninja-build) command -v ninja >/dev/null && return 0 ;;
+    bubblewrap) command -v bwrap >/dev/null && return 0 ;;
     python3-pip) pip_python >/dev/null && return 0 ;;
   esac
   status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) || return 1
@@ -106,6 +107,16 @@ install_packages() {
         -o DPkg::Lock::Timeout=300 "${missing[@]}"
   } >"$log" 2>&1 </dev/null ||
     fail "apt-get could not install ${missing[*]}: $(last_complaint "$log") (log: $log)"
+}
+
+# Installs package $1 where that is easily done, else says what is lost ($2). Tried once; nobody is asked
+# for a password for it.
+install_optional() {
+  local package=$1 tried=$deps/log/$1.tried
+  if is_installed "$package" || [[ -e $tried ]]; then return; fi
+  mkdir -p "$deps/log"
+  touch "$tried"
+  (install_packages "$package") >/dev/null 2>&1 </dev/null || note "no $package: $2"
 }
 
 # The last line of a log that reads like an error, else its last line.
@@ -241,6 +252,7 @@ set_up() {
   driver=$(driver_version)
   mapfile -t packages < <(system_packages "$purpose")
   install_packages "${packages[@]}"
+  install_optional bubblewrap 'candidates run under limits, without a sandbox'
   mapfile -t wheels < <(missing_cuda_wheels "$(supported_cuda_major "$driver")")
   provide_wheels "$deps/python" "${wheels[@]}"
   wheels=()

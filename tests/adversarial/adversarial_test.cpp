@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "harness/candidate.h"
-#include "harness/compile.h"
+#include "harness/compile_isolated.h"
 #include "harness/cuda.h"
 #include "harness/evaluation.h"
 #include "harness/files.h"
@@ -44,10 +44,13 @@ Status status_without_gpu(const fs::path& folder) {
   if (!candidate) return Status::invalid_plan;
   Result<Compiler> compiler = Compiler::load();
   if (!compiler) throw std::runtime_error(compiler.error().message);
-  Result<CompiledProgram> compiled = compiler->compile(
-      candidate->program, problem_header(*find_problem(candidate->problem)), "sm_90a");
-  if (!compiled) return Status::compile_failed;
-  if (!check_launches(candidate->program, *compiled, candidate->name)) return Status::invalid_plan;
+  Result<CompileOutcome> compiled = compile_isolated(
+      *compiler, candidate->program, problem_header(*find_problem(candidate->problem)), "sm_90a");
+  if (!compiled) throw std::runtime_error(compiled.error().message);
+  if (!compiled->program) return compiled->status;
+  if (!check_launches(candidate->program, *compiled->program, candidate->name)) {
+    return Status::invalid_plan;
+  }
   return Status::passed;
 }
 

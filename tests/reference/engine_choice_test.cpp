@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "harness/files.h"
 #include "ops/catalog.h"
 #include "reference/cudnn_graph.h"
 #include "temporary_folder.h"
@@ -49,7 +50,7 @@ TEST_F(EngineChoice, DamagedFilesAreForgotten) {
   ASSERT_TRUE(remember_engine(key_, choice_));
   for (const char* damage :
        {"", "{", "[]", "{\"key\": \"another\", \"choice\": {}}", "{\"choice\": {}}"}) {
-    std::ofstream(engine_cache_path(key_)) << damage;
+    std::ofstream(cache_directory() / engine_cache_name(key_)) << damage;
     EXPECT_FALSE(recall_engine(key_)) << damage;
   }
 }

@@ -101,8 +101,11 @@ INSTANTIATE_TEST_SUITE_P(Gpu, GpuReference, testing::ValuesIn(all_references()),
 TEST(GpuPytorch, TimesSoftmax) {
   const auto device = Device::open();
   if (!device) GTEST_SKIP() << device.error().message;
+  auto process = PytorchProcess::spawn();
+  if (!process) GTEST_SKIP() << process.error().message;
   auto reference =
-      PytorchReference::start(*find_problem("softmax"), "pytorch_eager", std::chrono::seconds(120));
+      PytorchReference::connect((*process)->take_descriptors(), *find_problem("softmax"),
+                                "pytorch_eager", std::chrono::seconds(120));
   if (!reference) GTEST_SKIP() << reference.error().message;
   const auto times = (*reference)->time_block(5, 1);
   ASSERT_TRUE(times) << times.error().message;

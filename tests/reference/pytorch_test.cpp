@@ -26,10 +26,15 @@ class Pytorch : public testing::Test {
 
   Result<std::unique_ptr<PytorchReference>> start(std::chrono::milliseconds deadline = 20s,
                                                   std::chrono::milliseconds block = 20s) {
-    return PytorchReference::start(*find_problem("softmax"), "pytorch_eager", deadline, block);
+    Result<std::unique_ptr<ExternalProcess>> process = PytorchProcess::spawn();
+    if (!process) return process.error();
+    process_ = std::move(*process);
+    return PytorchReference::connect(process_->take_descriptors(), *find_problem("softmax"),
+                                     "pytorch_eager", deadline, block);
   }
 
   TemporaryFolder folder_;
+  std::unique_ptr<ExternalProcess> process_;
   ScopedVariable path_{"PATH", folder_.path().string() + ":/usr/bin:/bin"};
 };
 
@@ -122,7 +127,18 @@ TEST_F(Pytorch, HangingBlockIsCutOffAndTheProcessKilled) {
     std::ifstream(pid_file) >> pid;
     ASSERT_GT(pid, 0);
   }
+  process_.reset();
   EXPECT_FALSE(fs::exists("/proc/" + std::to_string(pid)));
+}
+
+TEST_F(Pytorch, EndsBeforeAnythingElseIsTimed) {
+  const fs::path end = folder_.path() / "end";
+  python3_is(std::string(ready) + "read block; sleep 0.3; echo over > " + end.string());
+  {
+    auto reference = start();
+    ASSERT_TRUE(reference) << reference.error().message;
+  }
+  EXPECT_TRUE(fs::exists(end));
 }
 
 TEST_F(Pytorch, MissingPythonIsAnError) {
@@ -147,7 +163,10 @@ TEST(PytorchScript, SaysThatPytorchIsMissing) {
   // A torch that cannot be imported stands in front of one that may be there.
   std::ofstream(folder.path() / "torch.py") << "raise ImportError('not here')\n";
   ScopedVariable path("PYTHONPATH", folder.path().string());
-  const auto reference = PytorchReference::start(*find_problem("softmax"), "pytorch_eager", 60s);
+  auto process = PytorchProcess::spawn();
+  ASSERT_TRUE(process) << process.error().message;
+  const auto reference = PytorchReference::connect((*process)->take_descriptors(),
+                                                   *find_problem("softmax"), "pytorch_eager", 60s);
   ASSERT_FALSE(reference);
   EXPECT_EQ(reference.error().message, "PyTorch is not installed (ImportError: not here)");
 }

@@ -33,6 +33,14 @@ stand_in apt-get 'echo "E: Unable to locate package libnowhere-dev" >&2; exit 10
 expect_failure 'apt-get could not install libnowhere-dev: E: Unable to locate package libnowhere-dev' \
   'install_packages libnowhere-dev'
 
+# What is optional is tried once, and its failure is no failure.
+output=$(PATH="$sandbox/bin:$PATH" bash -c "
+  set -euo pipefail
+  source '$sandbox/harness/setup/setup.sh'
+  install_optional libnowhere-dev 'nothing is lost'
+  install_optional libnowhere-dev 'nothing is lost'")
+[[ $output == 'set-up: no libnowhere-dev: nothing is lost' ]] || { echo "$output" && exit 1; }
+
 stand_in id 'echo 1000'
 stand_in sudo 'echo "sudo: a password is required" >&2; exit 1'
 expect_failure 'could not install libnowhere-dev: sudo: a password is required' \

@@ -1,0 +1,57 @@
+#include "harness/cache.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "harness/files.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Cache : public testing::Test {
+ protected:
+  Cache() {
+    std::string pattern = testing::TempDir() + "rekernel_cache_XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    ::setenv("REKERNEL_CACHE", folder_.c_str(), 1);
+  }
+  ~Cache() override {
+    ::unsetenv("REKERNEL_CACHE");
+    fs::remove_all(folder_);
+  }
+  fs::path folder_;
+};
+
+TEST_F(Cache, GivesBackWhatItWasGiven) {
+  EXPECT_FALSE(recall("cubin/0123", 100));
+  const std::string content("a\0b", 3);
+  ASSERT_TRUE(remember({"cubin/0123", content}));
+  EXPECT_EQ(*recall("cubin/0123", 100), content);
+  EXPECT_FALSE(recall("cubin/0123", 2)) << "longer than asked for";
+}
+
+TEST_F(Cache, TakesOverOnlyEntriesWithNamesOfItsOwn) {
+  std::string fields;
+  for (const char* name : {"engines/cudnn-1.json", "../outside", "cubin/../../outside",
+                           "/tmp/outside", "cubin/.hidden", "other/file", "cubin/", "cubin/0123"}) {
+    append_field(fields, name);
+    append_field(fields, std::string("of ") + name);
+  }
+  append_field(fields, "cubin/without_content");
+  remember_all(fields);
+  EXPECT_EQ(*recall("engines/cudnn-1.json", 100), "of engines/cudnn-1.json");
+  EXPECT_EQ(*recall("cubin/0123", 100), "of cubin/0123");
+  std::size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+    files += entry.is_regular_file();
+  }
+  EXPECT_EQ(files, 2u);
+  EXPECT_FALSE(fs::exists(folder_.parent_path() / "outside"));
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -1,0 +1,19 @@
+// The main function of the harness's tests, which start this program again: as the child that
+// compiles, as the child that evaluates, and as children that misbehave.
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "harness/compile_isolated.h"
+#include "harness/evaluate.h"
+#include "misbehaving_child.h"
+
+int main(int argc, char** argv) {
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == "compile-worker") return rekernel::run_compile_worker();
+  if (mode == "evaluate-worker") return rekernel::run_evaluation_worker({});
+  if (mode == "misbehave") return rekernel::testing::misbehave(argv + 2);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

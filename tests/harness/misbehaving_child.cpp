@@ -1,0 +1,247 @@
+#include "misbehaving_child.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/isolate.h"
+#include "harness/system_calls.h"
+
+extern char** environ;
+
+namespace rekernel::testing {
+namespace {
+
+void say(const std::string& text) { write_all(result_descriptor, text); }
+
+/// "done" or the reason why not.
+std::string outcome(bool done) { return done ? "done" : std::strerror(errno); }
+
+int allocate_without_end(char**) {
+  report_started(result_descriptor);
+  for (std::size_t total = 0;; total += 1 << 20) {
+    char* block = static_cast<char*>(::malloc(1 << 20));
+    if (!block) {
+      say("refused after " + std::to_string(total >> 20));
+      return 0;
+    }
+    std::memset(block, 1, 1 << 20);
+  }
+}
+
+int spin(char**) {
+  report_started(result_descriptor);
+  for (volatile unsigned turns = 0;;) turns = turns + 1;
+}
+
+int start_processes(char**) {
+  const Result<Ok> locked = lock_down();
+  report_started(result_descriptor);
+  if (!locked) {
+    say(locked.error().message);
+    return 0;
+  }
+  const pid_t forked = ::fork();
+  if (forked == 0) ::_exit(0);
+  say("fork: " + outcome(forked > 0));
+  pid_t spawned = 0;
+  char* const arguments[] = {const_cast<char*>("true"), nullptr};
+  const int refusal = ::posix_spawn(&spawned, "/bin/true", nullptr, nullptr, arguments, environ);
+  say(std::string(", spawn: ") + (refusal ? std::strerror(refusal) : "done"));
+  ::execv("/bin/true", arguments);
+  say(", exec: " + outcome(false));
+  bool ran = false;
+  std::thread([&] { ran = true; }).join();
+  say(std::string(", thread: ") + (ran ? "done" : "no"));
+  return 0;
+}
+
+int write_a_huge_file(char** arguments) {
+  report_started(result_descriptor);
+  const int file = ::open(arguments[0], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) {
+    say(outcome(false));
+    return 0;
+  }
+  const std::string block(1 << 16, 'x');
+  std::size_t total = 0;
+  ssize_t count = 0;
+  while (total < (std::size_t{1} << 30) &&
+         (count = ::write(file, block.data(), block.size())) > 0) {
+    total += static_cast<std::size_t>(count);
+  }
+  say(std::to_string(total) + ", then " + outcome(count > 0));
+  return 0;
+}
+
+int print_gigabytes(char**) {
+  report_started(result_descriptor);
+  const std::string block(1 << 20, 'y');
+  for (int i = 0; i < 1024; ++i) {
+    write_all(STDOUT_FILENO, block);
+    if (i % 16 == 0) write_all(STDERR_FILENO, block);
+  }
+  write_all(STDERR_FILENO, "\nlast words\n");
+  return 0;
+}
+
+int report_without_end(char**) {
+  report_started(result_descriptor);
+  for (const std::string block(1 << 20, 'z');;) say(block);
+}
+
+int open_files(char**) {
+  report_started(result_descriptor);
+  int count = 0;
+  while (count < 1'000'000 && ::open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) ++count;
+  say(std::to_string(count) + ", then " + outcome(false));
+  return 0;
+}
+
+int list_descriptors(char**) {
+  report_started(result_descriptor);
+  std::vector<int> open;
+  for (int i = 0; i < 4096; ++i) {
+    if (::fcntl(i, F_GETFD) >= 0) open.push_back(i);
+  }
+  for (const int descriptor : open) say(std::to_string(descriptor) + " ");
+  return 0;
+}
+
+int read_a_file(char** arguments) {
+  report_started(result_descriptor);
+  std::ifstream file(arguments[0]);
+  std::string word;
+  say(file >> word ? word : "unreadable");
+  return 0;
+}
+
+int create_a_file(char** arguments) {
+  report_started(result_descriptor);
+  const int file = ::open(arguments[0], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  say(outcome(file >= 0 && ::write(file, "x", 1) == 1));
+  return 0;
+}
+
+/// Connects to a port of this machine: to what listens there if it shares the parent's network.
+int connect_to(char** arguments) {
+  report_started(result_descriptor);
+  if (std::string_view(arguments[1]) == "locked") (void)lock_down().ok();
+  const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (connection < 0) {
+    say("no socket");
+    return 0;
+  }
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(arguments[0])));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool connected =
+      ::connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  say(connected ? "connected" : "refused");
+  return 0;
+}
+
+int forge_a_report(char**) {
+  const std::string forged = "0:{\"failure\":\"\",\"status\":\"passed\"}";
+  write_all(STDOUT_FILENO, forged);
+  write_all(STDERR_FILENO, forged + "\n");
+  return 0;
+}
+
+int die_while_writing(char**) {
+  report_started(result_descriptor);
+  say("{\"status\":\"pas");
+  ::raise(SIGKILL);
+  return 0;
+}
+
+int close_the_pipe_and_hang(char**) {
+  report_started(result_descriptor);
+  say("all is well");
+  ::close(result_descriptor);
+  ::pause();
+  return 0;
+}
+
+int die_of_segmentation(char**) {
+  report_started(result_descriptor);
+  ::signal(SIGSEGV, SIG_DFL);
+  ::raise(SIGSEGV);
+  return 0;
+}
+
+int fail_with_status(char**) {
+  write_all(STDERR_FILENO, "first\nthe reason\n");
+  return 7;
+}
+
+int count_input(char**) {
+  report_started(result_descriptor, "ready");
+  say(std::to_string(read_all(STDIN_FILENO).size()));
+  return 0;
+}
+
+/// Leaves a process behind that is in a session of its own and holds the pipes.
+int leave_a_process(char** arguments) {
+  if (std::string_view(arguments[0]) == "started") report_started(result_descriptor);
+  if (::fork() == 0) {
+    ::setsid();
+    std::ofstream(arguments[1]) << ::getpid();
+    ::pause();
+  }
+  ::pause();
+  return 0;
+}
+
+int show_environment(char**) {
+  report_started(result_descriptor);
+  for (char** variable = environ; *variable; ++variable) say(std::string(*variable) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+int misbehave(char** arguments) {
+  const std::map<std::string, std::function<int(char**)>> modes = {
+      {"allocate", allocate_without_end},
+      {"close-and-hang", close_the_pipe_and_hang},
+      {"connect", connect_to},
+      {"count-input", count_input},
+      {"create", create_a_file},
+      {"die-while-writing", die_while_writing},
+      {"environment", show_environment},
+      {"fail", fail_with_status},
+      {"forge", forge_a_report},
+      {"leave-a-process", leave_a_process},
+      {"list-descriptors", list_descriptors},
+      {"open-files", open_files},
+      {"print", print_gigabytes},
+      {"read", read_a_file},
+      {"report", report_without_end},
+      {"segfault", die_of_segmentation},
+      {"spin", spin},
+      {"start-processes", start_processes},
+      {"write", write_a_huge_file},
+  };
+  const auto mode = modes.find(arguments[0]);
+  return mode == modes.end() ? 99 : mode->second(arguments + 1);
+}
+
+}  // namespace rekernel::testing

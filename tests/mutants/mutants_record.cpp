@@ -32,7 +32,7 @@ std::string rejecting_check(const Evaluation& evaluation) {
   if (contains(message, "outside the tolerance")) return "tolerance of an element" + when;
   if (message.starts_with("rms error")) return "rms error" + when;
   if (message.starts_with("largest error")) return "largest error" + when;
-  return "invariant" + when;
+  return message.substr(0, message.find(": violated")) + when;
 }
 
 Outcome outcome(const std::string& id, const Evaluation& evaluation) {

@@ -33,7 +33,7 @@ struct Verdict {
 
 /// Judges a candidate folder as a user would: by the program itself, which the build names in
 /// REKERNEL_PROGRAM. `options` go to `rekernel evaluate`.
-inline Verdict evaluate(const std::filesystem::path& folder, const std::string& options) {
+inline Verdict run_evaluate(const std::filesystem::path& folder, const std::string& options) {
   const std::string command = std::string("\"") + REKERNEL_PROGRAM + "\" evaluate \"" +
                               folder.string() + "\" --json " + options + " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");

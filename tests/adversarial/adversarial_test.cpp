@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Nvrtc, NvrtcAdversarial, testing::ValuesIn(fixtures()),
 
 Verdict evaluate(const Cheat& fixture) {
   constexpr std::int64_t usual_deadline_s = 20;
-  return evaluate(
+  return run_evaluate(
       fixture.folder,
       "--samples 20 --deadline " + std::to_string(fixture.deadline_s.value_or(usual_deadline_s)));
 }

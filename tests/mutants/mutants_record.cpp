@@ -250,23 +250,19 @@ Result<Ok> update_mutants_record(const fs::path& root, const MutantsRecord& meas
 }
 
 Result<std::string> generated_page(const fs::path& root) {
-  Result<std::string> page = read_file(root / "tests/mutants/README.md");
+  const fs::path path = root / "tests/mutants/README.md";
+  Result<std::string> page = read_file(path);
   if (!page) return page;
-  const std::string start = "<!-- mutants:start -->\n";
-  const std::size_t from = page->find(start);
-  const std::size_t to = page->find("<!-- mutants:end -->");
-  if (from == std::string::npos || to == std::string::npos || to < from) {
-    return Error{"tests/mutants/README.md: expected the markers mutants:start and mutants:end"};
-  }
   std::string tables;
-  for (const fs::path& path : recorded_mutants(root)) {
-    Result<MutantsRecord> record = load_mutants_record(path);
+  for (const fs::path& recorded : recorded_mutants(root)) {
+    Result<MutantsRecord> record = load_mutants_record(recorded);
     if (!record) return record.error();
     tables += "\n" + record->device_name + ":\n\n" + to_markdown(problem_table(*record)) + "\n" +
               to_markdown(check_table(*record)) + exceptions(*record);
   }
   if (tables.empty()) tables = "\nNot measured yet.\n";
-  page->replace(from + start.size(), to - from - start.size(), tables + "\n");
+  Result<Ok> replaced = replace_section(*page, "mutants", tables + "\n", path);
+  if (!replaced) return replaced.error();
   return page;
 }
 

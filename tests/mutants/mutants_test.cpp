@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Nvrtc, NvrtcHonest, testing::ValuesIn(all_honest_kernel
 /// The evaluation of a candidate folder. References and many timed samples would say nothing about
 /// right and wrong; every check is made. Fails the test where there is no verdict.
 std::optional<Evaluation> judge(const fs::path& folder) {
-  const Verdict verdict = evaluate(folder, "--reference none --samples 10");
+  const Verdict verdict = run_evaluate(folder, "--reference none --samples 10 --deadline 20");
   std::optional<Evaluation> evaluation = verdict.evaluation();
   EXPECT_TRUE(evaluation.has_value()) << verdict.output;
   return evaluation;

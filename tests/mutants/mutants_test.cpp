@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <boost/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -68,6 +69,83 @@ Result<Ok> compile(const Candidate& candidate) {
                         to_string(candidate.arch));
   if (!compiled) return compiled.error();
   return check_launches(candidate.program, *compiled, candidate.name);
+}
+
+/// A base with the given source, and a mutant of it.
+class MutantFiles : public testing::Test {
+ protected:
+  void write_base(const std::string& source, const std::string& plan) {
+    ASSERT_TRUE(write_file_atomically(folder_.path() / "kernel.cu", source).ok());
+    ASSERT_TRUE(write_file_atomically(folder_.path() / "kernel.json", plan).ok());
+    mutant_.base = folder_.path();
+  }
+
+  Mutant mutant_;
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(MutantFiles, ReplacesWhatOccursOnce) {
+  write_base("one two three", "{}");
+  mutant_.replacements = {{"two", "2"}, {"2 three", "3"}};
+  EXPECT_EQ(mutate(mutant_)->source, "one 3");
+  mutant_.replacements = {{"e", "x"}};
+  EXPECT_FALSE(mutate(mutant_).ok());
+  mutant_.replacements = {{"four", "x"}};
+  EXPECT_FALSE(mutate(mutant_).ok());
+  mutant_.replacements = {{"two", "two"}};
+  EXPECT_FALSE(mutate(mutant_).ok());
+}
+
+TEST_F(MutantFiles, MergesThePlan) {
+  write_base("", R"({"a": {"b": 1, "c": 2}, "d": [1, 2], "e": 3})");
+  mutant_.plan_patch = boost::json::parse(R"({"a": {"b": null, "f": 4}, "d": [5]})");
+  const Result<MutatedFiles> files = mutate(mutant_);
+  ASSERT_TRUE(files.ok()) << files.error().message;
+  EXPECT_EQ(boost::json::parse(files->plan),
+            boost::json::parse(R"({"a": {"c": 2, "f": 4}, "d": [5], "e": 3})"));
+  mutant_.plan_patch = boost::json::parse(R"({"e": 3})");
+  EXPECT_FALSE(mutate(mutant_).ok());
+}
+
+Evaluation evaluation_with(Status status, bool robust) {
+  Evaluation evaluation;
+  evaluation.status = status;
+  evaluation.robust = robust;
+  return evaluation;
+}
+
+TEST(MutantOutcome, IsCaughtByItsStatusOrByTheLossOfABadge) {
+  Mutant mutant;
+  mutant.expected = {Status::wrong_result};
+  EXPECT_TRUE(mutant_outcome(mutant, evaluation_with(Status::wrong_result, false)).as_it_must);
+  EXPECT_FALSE(mutant_outcome(mutant, evaluation_with(Status::crashed, false)).as_it_must);
+  EXPECT_FALSE(mutant_outcome(mutant, evaluation_with(Status::passed, true)).as_it_must);
+  mutant.expected = {Status::passed};
+  mutant.refused_badges = {"robust"};
+  EXPECT_TRUE(mutant_outcome(mutant, evaluation_with(Status::passed, false)).as_it_must);
+  EXPECT_FALSE(mutant_outcome(mutant, evaluation_with(Status::passed, true)).as_it_must);
+}
+
+TEST(MutantOutcome, NamesTheCheckThatSpoke) {
+  Evaluation evaluation = evaluation_with(Status::wrong_result, false);
+  evaluation.message =
+      "rms error 1 at rms(truth) 2: expected a ratio of at most 3 (in a timed run)";
+  EXPECT_EQ(mutant_outcome({}, evaluation).caught_by, "rms error in a timed run");
+  evaluation.message = "rows sum to 1: violated by 2, expected at most 0.001";
+  EXPECT_EQ(mutant_outcome({}, evaluation).caught_by, "rows sum to 1");
+  evaluation.message = "3 of 9 elements outside the tolerance; first c[0, 0] = 1, expected 2";
+  EXPECT_EQ(mutant_outcome({}, evaluation).caught_by, "tolerance of an element");
+  EXPECT_EQ(mutant_outcome({}, evaluation_with(Status::crashed, false)).caught_by, "crashed");
+}
+
+TEST(MutantOutcome, AnHonestKernelMustHaveItsBadges) {
+  HonestKernel kernel;
+  kernel.badges = {"robust"};
+  EXPECT_TRUE(honest_outcome(kernel, evaluation_with(Status::passed, true)).as_it_must);
+  EXPECT_FALSE(honest_outcome(kernel, evaluation_with(Status::passed, false)).as_it_must);
+  EXPECT_FALSE(honest_outcome(kernel, evaluation_with(Status::wrong_result, false)).as_it_must);
 }
 
 TEST(Mutants, ApplyToTheirBases) {

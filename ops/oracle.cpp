@@ -134,6 +134,57 @@ __device__ double maximum(double value) { return reduce(value, Larger{}); }
 )cuda";
 }
 
+Invariant row_error_invariant(const Tensor& output, double bound) {
+  constexpr std::int64_t threads = 128;
+  const std::int64_t columns = output.shape.back();
+  const std::int64_t rows = output.elements() / columns;
+  Invariant invariant;
+  invariant.name = "relative error of a row";
+  invariant.bound = bound;
+  Program& program = invariant.program;
+  program.source = gemm_source() + block_reduction_source() + R"cuda(
+#ifdef ELEMENT_IS_HALF
+using element = half_bits;
+#else
+using element = float;
+#endif
+
+extern "C" __global__ void __launch_bounds__(128)
+    row_error(const element* __restrict__ output, const double* __restrict__ truth,
+              double* __restrict__ row_errors) {
+  const long long start = 1ll * blockIdx.x * COLUMNS;
+  double error_squares = 0.0, truth_squares = 0.0;
+  for (int i = threadIdx.x; i < COLUMNS; i += blockDim.x) {
+    const double error = to_double(output[start + i]) - truth[start + i];
+    error_squares += error * error;
+    truth_squares += truth[start + i] * truth[start + i];
+  }
+  error_squares = block::sum(error_squares);
+  truth_squares = block::sum(truth_squares);
+  if (threadIdx.x != 0) return;
+  const double ratio = error_squares == 0.0 ? 0.0 : sqrt(error_squares / truth_squares);
+  // A maximum could drop a NaN; infinity stays.
+  row_errors[blockIdx.x] = ratio == ratio ? ratio : __longlong_as_double(0x7ff0000000000000ll);
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+    largest_row_error(const double* __restrict__ row_errors, double* __restrict__ violation) {
+  double largest = 0.0;
+  for (int i = threadIdx.x; i < ROWS; i += blockDim.x) largest = fmax(largest, row_errors[i]);
+  largest = block::maximum(largest);
+  if (threadIdx.x == 0) *violation = largest;
+}
+)cuda";
+  if (output.dtype == DType::f16) program.compile.defines.emplace("ELEMENT_IS_HALF", "1");
+  program.compile.defines.emplace("COLUMNS", std::to_string(columns));
+  program.compile.defines.emplace("ROWS", std::to_string(rows));
+  program.workspaces = {{"row_errors", rows * size_in_bytes(DType::f64)}};
+  program.steps = {
+      simple_launch("row_error", rows, 1, threads, buffers({output.name, "truth", "row_errors"})),
+      simple_launch("largest_row_error", 1, 1, threads, buffers({"row_errors", "violation"}))};
+  return invariant;
+}
+
 KernelLaunch simple_launch(const std::string& kernel, std::int64_t blocks_x, std::int64_t blocks_y,
                            std::int64_t threads, std::vector<Argument> args) {
   KernelLaunch launch;

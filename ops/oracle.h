@@ -25,6 +25,11 @@ KernelLaunch gemm_launch(const std::string& kernel, std::int64_t rows, std::int6
 /// thread and the same in every run. Blocks are whole warps.
 std::string block_reduction_source();
 
+/// The largest ‖error‖ ÷ ‖truth‖ of a row of the output (its last axis) against the truth; an exact
+/// row of zeros has none, a NaN is infinitely far off. What bounds on the whole output cannot see
+/// where rows differ much in size.
+Invariant row_error_invariant(const Tensor& output, double bound);
+
 /// A plain launch on a (x, y) grid of one-dimensional blocks.
 KernelLaunch simple_launch(const std::string& kernel, std::int64_t blocks_x, std::int64_t blocks_y,
                            std::int64_t threads, std::vector<Argument> args);

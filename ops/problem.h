@@ -58,7 +58,8 @@ struct StressCase {
 };
 
 /// A property of the output that holds whatever the inputs are. The program sees the problem's
-/// tensors and writes one float64, the violation, to the buffer `violation`.
+/// tensors and the float64 truth, as `truth`, and writes one float64, the violation, to the buffer
+/// `violation`.
 struct Invariant {
   std::string name;
   Program program;

@@ -25,10 +25,12 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
     options.references = {known.front()};
   } else if (choice == "all") {
     options.references = known;
+  } else if (choice == "none") {
+    options.references.clear();
   } else if (std::find(known.begin(), known.end(), choice) != known.end()) {
     options.references = {choice};
   } else {
-    std::string list = "headline, all";
+    std::string list = "headline, all, none";
     for (const std::string& id : known) list += ", " + id;
     return Error{"--reference " + choice + ": expected one of " + list};
   }
@@ -113,7 +115,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("directory", po::value<std::string>(), "candidate folder")(
       "reference", po::value<std::string>()->default_value("headline"),
-      "what to time beside it: headline, all, or a reference's id")(
+      "what to time beside it: headline, all, none, or a reference's id")(
       "pytorch", po::bool_switch(), "time PyTorch as well, in alternating blocks")(
       "samples", po::value<int>()->default_value(60), "timed samples, 10 to 10000")(
       "seed", po::value<std::uint64_t>(), "first seed of the checks; fresh ones by default")(

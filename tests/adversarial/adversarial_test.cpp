@@ -4,13 +4,11 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <boost/json.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +18,8 @@
 #include "harness/evaluation.h"
 #include "harness/files.h"
 #include "harness/gallery.h"
-#include "harness/json.h"
 #include "ops/catalog.h"
+#include "tests/evaluate_program.h"
 
 namespace rekernel {
 namespace {
@@ -114,27 +112,11 @@ TEST_P(NvrtcAdversarial, IsCaughtInDisguise) {
 
 INSTANTIATE_TEST_SUITE_P(Nvrtc, NvrtcAdversarial, testing::ValuesIn(fixtures()), name_of);
 
-/// What `rekernel evaluate` prints, and its exit status.
-struct Verdict {
-  int exit_status = -1;
-  std::string output;
-};
-
 Verdict evaluate(const Cheat& fixture) {
   constexpr std::int64_t usual_deadline_s = 20;
-  const std::string command = std::string("\"") + REKERNEL_PROGRAM + "\" evaluate \"" +
-                              fixture.folder.string() + "\" --json --samples 20 --deadline " +
-                              std::to_string(fixture.deadline_s.value_or(usual_deadline_s)) +
-                              " 2>&1";
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (!pipe) throw std::runtime_error("cannot start " + command);
-  Verdict verdict;
-  std::array<char, 4096> chunk;
-  for (std::size_t count; (count = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;) {
-    verdict.output.append(chunk.data(), count);
-  }
-  verdict.exit_status = WEXITSTATUS(::pclose(pipe));
-  return verdict;
+  return run_evaluate(
+      fixture.folder,
+      "--samples 20 --deadline " + std::to_string(fixture.deadline_s.value_or(usual_deadline_s)));
 }
 
 /// What is refused before anything is compiled.
@@ -180,10 +162,8 @@ TEST_P(GpuAdversarial, GetsItsStatus) {
   }
   const Verdict verdict = evaluate(fixture);
   ASSERT_EQ(verdict.exit_status, fixture.status == Status::passed ? 0 : 1) << verdict.output;
-  Result<boost::json::value> json = parse_json(verdict.output, "verdict");
-  ASSERT_TRUE(json.ok()) << verdict.output;
-  Result<Evaluation> evaluation = evaluation_from_json(JsonReader("verdict", *json));
-  ASSERT_TRUE(evaluation.ok()) << evaluation.error().message;
+  const std::optional<Evaluation> evaluation = verdict.evaluation();
+  ASSERT_TRUE(evaluation.has_value()) << verdict.output;
   EXPECT_EQ(std::string(to_string(evaluation->status)), to_string(fixture.status))
       << evaluation->message;
   const std::vector<std::string> badges = evaluation->badges();

@@ -2,6 +2,7 @@
 // host (GPU).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -18,6 +19,7 @@
 #include "ops/catalog.h"
 #include "ops/inputs.h"
 #include "ops/operators.h"
+#include "ops/oracle.h"
 
 namespace rekernel {
 namespace {
@@ -283,6 +285,33 @@ TEST_F(GpuOracle, SoftmaxInvariantMeasuresTheWorstRow) {
   EXPECT_NEAR(violation(), 0.25, 1e-6);
   y[501] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(violation() <= problem.invariants[0].bound);
+}
+
+TEST_F(GpuOracle, RowErrorsAreRelativeToTheirRow) {
+  const Tensor output{"o", DType::f16, {3, 41, 128}, Role::output};
+  const Invariant invariant = row_error_invariant(output, 1e-2);
+  std::vector<double> truth(3 * 41 * 128, 4.0);
+  std::fill(truth.end() - 128, truth.end(), 0.25);
+  std::fill(truth.begin(), truth.begin() + 128, 0.0);
+  std::vector<double> o = truth;
+  const auto violation = [&] {
+    upload("o", o, DType::f16);
+    allocate("truth", output.elements() * size_in_bytes(DType::f64));
+    REKERNEL_CUDA(
+        cuMemcpyHtoD(bindings_["truth"].pointer, truth.data(), truth.size() * sizeof(double)));
+    allocate("violation", sizeof(double));
+    run(invariant.program, "");
+    return download<double>("violation")[0];
+  };
+  EXPECT_EQ(violation(), 0.0);
+  o[128] = 4.5;  // 0.5 of a row of norm 4·√128
+  EXPECT_NEAR(violation(), 0.5 / 4.0 / std::sqrt(128.0), 1e-12);
+  o.back() = 0.5;  // 0.25 of a row of norm 0.25·√128
+  EXPECT_NEAR(violation(), 1.0 / std::sqrt(128.0), 1e-12);
+  o[5] = 1.0;  // in a row of zeros
+  EXPECT_FALSE(violation() <= invariant.bound);
+  o[5] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(violation() <= invariant.bound);
 }
 
 }  // namespace

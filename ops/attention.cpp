@@ -239,9 +239,9 @@ Problem make_attention_fp16(const AttentionSizes& sizes, std::int64_t workspace_
   problem.id = "attention_fp16";
   problem.title = "scaled dot-product attention, FP16";
   // Weights and outputs rounded to FP16 give 4e-4 of the rms together; the largest output, 5.7
-  // times the rms, rounds by at most 2.4e-3 of it. A key tile that one tile of queries skips gives
-  // 4e-3.
-  problem.tolerance.rms_error_over_rms = 3e-3;
+  // times the rms, rounds by at most 2.4e-3 of it. An output that passed through BF16 has 1.6e-3; a
+  // key tile that one tile of queries skips gives 4e-3.
+  problem.tolerance.rms_error_over_rms = 9e-4;
   problem.tolerance.max_error_over_rms = 2e-2;
   return problem;
 }
@@ -252,7 +252,7 @@ Problem make_attention_fp16_causal(const AttentionSizes& sizes, std::int64_t wor
   problem.title = "scaled dot-product attention with causal mask, FP16";
   // The first rows average few values: the largest outputs are 70 times the rms of all, and their
   // rounding to FP16 alone is 3e-2 of it. The rms error is as without the mask.
-  problem.tolerance.rms_error_over_rms = 3e-3;
+  problem.tolerance.rms_error_over_rms = 9e-4;
   problem.tolerance.max_error_over_rms = 0.15;
   return problem;
 }

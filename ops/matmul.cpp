@@ -122,9 +122,9 @@ Problem make_matmul_fp16(std::int64_t m, std::int64_t n, std::int64_t k) {
   problem.title = "matrix product, FP16";
   problem.matrix_products = 1;
   // Rounding the result to FP16 gives 2.8e-4 of the rms at most; half a unit in the last place of
-  // the largest result (5.7 times the rms) is 2e-3 of it. FP32 sums add little, FP16 sums a
-  // percent.
-  problem.tolerance.rms_error_over_rms = 2e-3;
+  // the largest result (5.7 times the rms) is 2e-3 of it. FP32 sums add little; FP16 sums give a
+  // percent, a result that passed through BF16 1.6e-3.
+  problem.tolerance.rms_error_over_rms = 7e-4;
   problem.tolerance.max_error_over_rms = 1e-2;
   // Scales at which the result (rms 64 · scale) stays a normal FP16 number.
   problem.stress_cases = {

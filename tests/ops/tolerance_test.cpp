@@ -99,7 +99,17 @@ TEST_F(MatmulTolerance, SwappedTilesFail) {
 }
 
 TEST_F(MatmulTolerance, HalfResultsPassTheHalfProblem) {
-  expect_passes_with_room(errors(halves(truth), truth), make_matmul_fp16(1, 1, 1).tolerance, 5);
+  expect_passes_with_room(errors(halves(truth), truth), make_matmul_fp16(1, 1, 1).tolerance, 3);
+}
+
+TEST_F(MatmulTolerance, ResultsThatPassedThroughBfloat16FailTheHalfProblem) {
+  Values rounded = truth;
+  for (double& value : rounded) {
+    int exponent = 0;
+    const double fraction = std::frexp(value, &exponent);  // 8 significant bits
+    value = std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
+  }
+  expect_fails(errors(rounded, truth), make_matmul_fp16(1, 1, 1).tolerance);
 }
 
 TEST(ConvolutionTolerance, HalfOperandsPass) {
@@ -217,7 +227,7 @@ TEST(AttentionTolerance, HalfWeightsPassAndASkippedTileFails) {
     const HostInputs inputs = host_inputs(problem, 15);
     const Values truth = problem.host_oracle(problem, inputs);
     expect_passes_with_room(errors(attention_in_halves(problem, inputs), truth), problem.tolerance,
-                            5);
+                            3);
     Values output = truth;
     std::fill(output.end() - 8 * 32, output.end(), 0.0);
     expect_fails(errors(output, truth), problem.tolerance);

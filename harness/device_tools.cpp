@@ -56,8 +56,10 @@ __device__ double error_ratio(double error, double bound) {
   return error == 0.0 ? 0.0 : nan_to_infinity(error / bound);
 }
 
-__device__ bool is_poison(float value) { return __float_as_uint(value) == 0xffffffffu; }
-__device__ bool is_poison(__half value) { return __half_as_ushort(value) == 0xffffu; }
+__device__ bool is_poison(float value) {
+  return (__float_as_uint(value) | 0x80808080u) == 0xffffffffu;
+}
+__device__ bool is_poison(__half value) { return (__half_as_ushort(value) | 0x8080u) == 0xffffu; }
 __device__ double to_double(float value) { return value; }
 __device__ double to_double(__half value) { return __half2float(value); }
 

@@ -71,11 +71,11 @@ void ProblemBuffers::fill_inputs(std::uint64_t seed, const StressCase* stress,
   }
 }
 
-void ProblemBuffers::poison(const Stream& stream) const {
+void ProblemBuffers::poison(std::uint8_t byte, const Stream& stream) const {
   for (const auto& [name, view] : bindings_) {
     const Tensor* tensor = problem_.find_tensor(name);
     if (tensor && tensor->role == Role::input) continue;
-    REKERNEL_CUDA(cuMemsetD8Async(view.pointer, poison_byte, static_cast<std::size_t>(view.bytes),
+    REKERNEL_CUDA(cuMemsetD8Async(view.pointer, byte, static_cast<std::size_t>(view.bytes),
                                   stream.get()));
   }
 }

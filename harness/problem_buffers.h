@@ -46,8 +46,8 @@ class ProblemBuffers {
 
   /// New input values from `seed`; `stress` replaces distributions where given.
   void fill_inputs(std::uint64_t seed, const StressCase* stress, const Stream& stream) const;
-  /// Fills the output and all workspaces with the poison.
-  void poison(const Stream& stream) const;
+  /// Fills the output and all workspaces with `byte`.
+  void poison(std::uint8_t byte, const Stream& stream) const;
   /// Fills all guard bands with `guard`. A byte that is drawn for every run cannot be written by
   /// chance every time, nor put back from memory.
   void draw_guards(std::uint8_t guard, const Stream& stream);

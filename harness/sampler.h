@@ -42,6 +42,7 @@ class Sampler {
   Event start_;
   Event stop_;
   std::mt19937_64 generator_;
+  unsigned runs_ = 0;
   std::uint64_t last_seed_ = 0;
   const GpuMonitor* monitor_ = nullptr;
   std::vector<GpuReading> readings_;

@@ -40,7 +40,7 @@ Problem make_conv2d(const ConvolutionSizes& sizes) {
                              Role::output});
   problem.attributes = convolution_attributes(sizes);
   problem.tolerance = convolution_tolerance();
-  problem.stress_cases = convolution_stress_cases();
+  problem.stress_cases = convolution_stress_cases(sizes);
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
   problem.matrix_products = 1;

@@ -115,7 +115,7 @@ Problem make_conv2d_relu_maxpool(const ConvolutionSizes& sizes) {
   problem.attributes.push_back({"pooled_height", pooled_height});
   problem.attributes.push_back({"pooled_width", pooled_width});
   problem.tolerance = convolution_tolerance();
-  problem.stress_cases = convolution_stress_cases();
+  problem.stress_cases = convolution_stress_cases(sizes);
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
   problem.matrix_products = 1;

@@ -5,11 +5,19 @@
 
 namespace rekernel {
 
-std::vector<Tensor> convolution_inputs(const ConvolutionSizes& sizes) {
-  // PyTorch's initialisation of a convolution layer: U(±1 ÷ √fan-in).
+namespace {
+
+/// PyTorch's initialisation of a convolution layer, scaled: U(±scale ÷ √fan-in).
+Distribution initialisation(const ConvolutionSizes& sizes, double scale) {
   const double bound =
-      1.0 / std::sqrt(static_cast<double>(sizes.in_channels * sizes.kernel * sizes.kernel));
-  const Distribution uniform{Distribution::Kind::uniform, -bound, bound};
+      scale / std::sqrt(static_cast<double>(sizes.in_channels * sizes.kernel * sizes.kernel));
+  return {Distribution::Kind::uniform, -bound, bound};
+}
+
+}  // namespace
+
+std::vector<Tensor> convolution_inputs(const ConvolutionSizes& sizes) {
+  const Distribution uniform = initialisation(sizes, 1.0);
   return {{"input",
            DType::f32,
            {sizes.batch, sizes.in_channels, sizes.height, sizes.width},
@@ -49,7 +57,7 @@ Tolerance convolution_tolerance() {
   return tolerance;
 }
 
-std::vector<StressCase> convolution_stress_cases() {
+std::vector<StressCase> convolution_stress_cases(const ConvolutionSizes& sizes) {
   const auto constant = [](double value) {
     return Distribution{Distribution::Kind::constant, value};
   };
@@ -57,7 +65,8 @@ std::vector<StressCase> convolution_stress_cases() {
     return Distribution{Distribution::Kind::normal, 0.0, deviation};
   };
   return {
-      {"input_scaled_1e-4", {{"input", normal(1e-4)}}},
+      // With the bias scaled as well, which would hide the products otherwise.
+      {"input_scaled_1e-4", {{"input", normal(1e-4)}, {"bias", initialisation(sizes, 1e-4)}}},
       {"input_scaled_1e4", {{"input", normal(1e4)}}},
       {"constant",
        {{"input", constant(1.1)}, {"weight", constant(0.03)}, {"bias", constant(-0.7)}}},

@@ -19,7 +19,7 @@ std::int64_t convolution_operations(const ConvolutionSizes& sizes);
 
 Tolerance convolution_tolerance();
 
-std::vector<StressCase> convolution_stress_cases();
+std::vector<StressCase> convolution_stress_cases(const ConvolutionSizes& sizes);
 
 /// The convolution with bias, (batch, filters, out_height, out_width); sizes from the attributes.
 std::vector<double> host_convolution(const Problem& problem, const HostInputs& inputs);

@@ -175,9 +175,9 @@ Problem make_layernorm(std::int64_t batch, std::int64_t channels, std::int64_t h
                      {"y", DType::f32, {batch, channels, height, width}, Role::output}};
   problem.attributes = {{"batch", batch}, {"features", features}, {"eps", 1e-5}};
   // FP32 arithmetic with a tree of partial sums gives 1e-6 of the rms, a long sum in one register
-  // 5e-6; the largest output is 30 times the rms. Statistics from half of the elements are off by
-  // 3e-4.
-  problem.tolerance.rms_error_over_rms = 5e-5;
+  // 5e-6, parameters rounded to 16 bits 2.4e-5; the largest output is 30 times the rms. Statistics
+  // from half of the elements are off by 3e-4, from all but one part in 128 by 3.8e-5.
+  problem.tolerance.rms_error_over_rms = 3e-5;
   problem.tolerance.max_error_over_rms = 1e-3;
   problem.stress_cases = {
       {"mean_1000_deviation_0.1", {{"x", normal(1000.0, 0.1)}}},

@@ -122,8 +122,8 @@ Invariant rows_sum_to_one(std::int64_t rows) {
   Invariant invariant;
   invariant.name = "rows sum to 1";
   // FP32 arithmetic stays below 1e-5 whatever the inputs; a denominator from half of the row's
-  // elements is off by 5e-3 on average.
-  invariant.bound = 1e-3;
+  // elements is off by 5e-3 on average, one without a single large element by 1e-4 in some rows.
+  invariant.bound = 1e-4;
   Program& program = invariant.program;
   program.source = "#include \"problem.h\"\n" + block_reduction_source() + rows_sum_to_one_source;
   program.workspaces = {{"row_violations", rows * size_in_bytes(DType::f64)}};

@@ -71,7 +71,7 @@ TEST_P(GpuReference, ComputesTheProblem) {
 
   for (std::uint64_t seed : {2, 3}) {
     buffers.fill_inputs(seed, nullptr, stream);
-    buffers.poison(stream);
+    buffers.poison(poison_byte, stream);
     (*reference)->enqueue(stream.get());
     stream.synchronize();
     EXPECT_EQ(buffers.find_modified_input(seed, nullptr, stream), std::nullopt);

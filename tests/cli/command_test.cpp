@@ -68,8 +68,8 @@ using Command = CommandTest;
 using NvrtcCommand = CommandTest;
 
 TEST_F(Command, EveryCommandHasHelpWithAnExample) {
-  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "new",
-                           "search", "replay", "report", "verify"}) {
+  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "noise",
+                           "errors", "new", "search", "replay", "report", "verify"}) {
     const Outcome outcome = rekernel_program(std::string(name) + " --help");
     EXPECT_EQ(outcome.exit_status, 0) << name;
     EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)
@@ -85,6 +85,11 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("bench --samples 3", "--samples: expected 10 to 10000");
   expect_bad_input("new no_such_problem name", "unknown problem");
   expect_bad_input("new softmax '../escape'", "name");
+  expect_bad_input("noise no_such_thing", "expected a problem or a candidate folder");
+  expect_bad_input("noise --runs 0", "--runs: expected 1 to 10000");
+  expect_bad_input("noise --samples 3", "--samples: expected 10 to 10000");
+  expect_bad_input("errors no_such_problem", "unknown problem 'no_such_problem'");
+  expect_bad_input("errors --jobs 0", "--jobs: expected 1 to 64");
   expect_bad_input("evaluate", "expected a candidate folder");
   expect_bad_input("evaluate /nonexistent", "/nonexistent");
   expect_bad_input("check /nonexistent", "/nonexistent");

@@ -1,11 +1,12 @@
 #include "harness/evaluation.h"
-#include "harness/evaluate.h"
 
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
 #include <cmath>
 #include <limits>
+
+#include "harness/evaluate.h"
 
 namespace rekernel {
 namespace {

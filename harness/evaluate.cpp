@@ -160,6 +160,9 @@ class EvaluationRun {
 
   std::optional<Rejection> check_without_timing() {
     const std::optional<Rejection> rejection = check_output();
+    if (rejection && rejection->status == Status::out_of_bounds_write && !result_.errors) {
+      result_.errors = checker_->measure_errors();  // the inputs are whole: it comes after
+    }
     for (const PreparedReference& reference : references_) {
       ReferenceResult result;
       result.id = reference.id;

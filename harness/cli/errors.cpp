@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/json.hpp>
+#include <chrono>
 #include <iostream>
 #include <mutex>
 #include <thread>
@@ -20,6 +21,9 @@ namespace po = boost::program_options;
 
 namespace {
 
+/// A mutant that hangs should not hold up the others for long.
+constexpr std::chrono::seconds errors_deadline{60};
+
 /// Checks only, which do not mind company on the GPU: several processes at a time.
 class ErrorMeasurement {
  public:
@@ -36,6 +40,10 @@ class ErrorMeasurement {
       std::vector<std::jthread> workers;
       for (int i = 0; i < jobs; ++i) workers.emplace_back([this] { work(); });
     }
+    // What failed for want of memory in company may do alone.
+    for (std::size_t i = 0; i < subjects_.size(); ++i) {
+      if (!failures_[i].empty()) try_to_measure(i);
+    }
     for (const std::string& failure : failures_) {
       if (!failure.empty()) return Error{failure};
     }
@@ -49,12 +57,15 @@ class ErrorMeasurement {
 
  private:
   void work() {
-    for (std::size_t i; (i = next_++) < subjects_.size();) {
-      try {
-        measure(i);
-      } catch (const std::exception& error) {
-        failures_[i] = error.what();
-      }
+    for (std::size_t i; (i = next_++) < subjects_.size();) try_to_measure(i);
+  }
+
+  void try_to_measure(std::size_t i) {
+    failures_[i].clear();
+    try {
+      measure(i);
+    } catch (const std::exception& error) {
+      failures_[i] = error.what();
     }
   }
 
@@ -65,6 +76,7 @@ class ErrorMeasurement {
     options.device = device_;
     options.timing = false;
     options.check_seeds = seeds_;
+    options.run_deadline = errors_deadline;
     // The libraries' errors are measured once, beside the definition.
     if (subject.source == ErrorSource::scaffold) {
       options.references = library_reference_ids(subject.candidate.problem);
@@ -81,7 +93,8 @@ class ErrorMeasurement {
 
   void show(const ErrorSubject& subject) {
     const std::lock_guard lock(mutex_);
-    progress_.show("[" + std::to_string(++shown_) + "/" + std::to_string(subjects_.size()) + "] " +
+    shown_ = std::min(shown_ + 1, subjects_.size());
+    progress_.show("[" + std::to_string(shown_) + "/" + std::to_string(subjects_.size()) + "] " +
                    subject.candidate.problem + "/" + subject.name + " …");
   }
 
@@ -92,7 +105,7 @@ class ErrorMeasurement {
   std::vector<std::string> failures_;
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;  ///< of what follows
-  int shown_ = 0;
+  std::size_t shown_ = 0;
   Progress progress_;
   ErrorsRecord record_;
 };

@@ -212,4 +212,17 @@ std::string candidate_sha256(const Candidate& candidate) {
   return sha256_hex(fields.bytes());
 }
 
+Candidate scaffold_candidate(const Problem& problem, const std::string& name) {
+  Candidate candidate;
+  candidate.problem = problem.id;
+  candidate.name = name;
+  candidate.idea =
+      "The definition, one output element a thread: correct and slow. Say here in plain "
+      "language what makes your kernel fast.";
+  candidate.arch = Arch::sm_80;
+  candidate.origin.note = "scaffold";
+  candidate.program = problem.scaffold;
+  return candidate;
+}
+
 }  // namespace rekernel

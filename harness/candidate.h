@@ -57,6 +57,9 @@ std::string candidate_json(const Candidate& candidate);
 /// and nothing else: rewording the idea does not invalidate a measurement.
 std::string candidate_sha256(const Candidate& candidate);
 
+/// The problem's definition, correct and slow, as a candidate of this name.
+Candidate scaffold_candidate(const Problem& problem, const std::string& name);
+
 /// Error unless the source includes allow-listed headers only. Looks at every directive wherever it
 /// stands, comments and strings too, so that nothing can hide one. Nor may its words, or those of
 /// the macros that the plan defines, add up to one of the compiler's that ask for files.

@@ -27,7 +27,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int check_seeds = 5;
 constexpr int determinism_runs = 3;
 /// Timed samples are judged as well: all of them where that takes no longer than the first, else a
 /// random part, and never fewer than the second.
@@ -115,7 +114,7 @@ class EvaluationRun {
   void run(const std::function<void()>& started) {
     std::optional<Rejection> rejection = set_up();
     if (!rejection) {
-      if (!options_.once) measure_ceilings();
+      if (times_count()) measure_ceilings();
       started();
       rejection = judge_and_time();
     }
@@ -124,6 +123,9 @@ class EvaluationRun {
   }
 
  private:
+  /// Whether this run ends in a time that the floor must allow.
+  bool times_count() const { return !options_.once && options_.timing && options_.noise_runs == 0; }
+
   std::optional<Rejection> set_up() {
     open_device();
     const DeviceProperties& device = device_->properties();
@@ -141,14 +143,69 @@ class EvaluationRun {
 
   std::optional<Rejection> judge_and_time() {
     if (options_.once) return check_seeds_in_turn(1);
-    std::optional<Rejection> rejection = check_seeds_in_turn(check_seeds);
-    if (!rejection) rejection = check_determinism();
-    if (!rejection) rejection = check_stress_inputs();
+    if (options_.noise_runs > 0) return time_against_itself();
+    if (!options_.timing) return check_without_timing();
+    std::optional<Rejection> rejection = check_output();
     if (!rejection) rejection = time_samples();
     if (!rejection) rejection = time_external_references();
     if (!rejection) rejection = check_plausibility();
     result_.conditions = sampler_->conditions();
     return rejection;
+  }
+
+  /// Everything that the output alone can show, before any time is taken.
+  std::optional<Rejection> check_output() {
+    std::optional<Rejection> rejection = check_seeds_in_turn(options_.check_seeds);
+    if (!rejection) rejection = check_determinism();
+    if (!rejection) rejection = check_stress_inputs();
+    return rejection;
+  }
+
+  std::optional<Rejection> check_without_timing() {
+    const std::optional<Rejection> rejection = check_output();
+    if (rejection && rejection->status == Status::out_of_bounds_write && !result_.errors) {
+      result_.errors = checker_->measure_errors();  // the inputs are whole: it comes after
+    }
+    for (const PreparedReference& reference : references_) {
+      ReferenceResult result;
+      result.id = reference.id;
+      result.unavailable = reference.unavailable;
+      note_reference(reference, result);
+      result_.references.push_back(std::move(result));
+    }
+    return rejection;
+  }
+
+  /// The A/A experiment: the same work as two subjects, by the code that times a candidate and its
+  /// references.
+  std::optional<Rejection> time_against_itself() {
+    Runnable* subject = runnable_.get();
+    if (options_.noise_subject.empty()) {
+      if (auto rejection = check_seeds_in_turn(1)) return rejection;
+    } else {
+      subject = &noise_reference();
+    }
+    const auto sample = [&] { return sampler_->timed_run(*subject); };
+    for (int run = 0; run < options_.noise_runs; ++run) {
+      auto samples = measure_interleaved({{"first", sample}, {"second", sample}}, options_.samples);
+      report_.noise.push_back({std::move(samples["first"]), std::move(samples["second"])});
+    }
+    result_.conditions = sampler_->conditions();
+    lap("noise");
+    return std::nullopt;
+  }
+
+  Runnable& noise_reference() {
+    for (const PreparedReference& reference : references_) {
+      if (reference.id != options_.noise_subject) continue;
+      if (!reference.runnable) throw SetupFailure(reference.id + ": " + reference.unavailable);
+      ReferenceResult result;
+      result.id = reference.id;
+      note_reference(reference, result);
+      result_.references.push_back(std::move(result));
+      return *reference.runnable;
+    }
+    throw SetupFailure("no reference '" + options_.noise_subject + "'");
   }
 
   void open_device() {
@@ -390,14 +447,20 @@ class EvaluationRun {
     result.id = reference.id;
     result.unavailable = reference.unavailable;
     if (!reference.runnable) return result;
-    result.details = reference.runnable->details();
+    note_reference(reference, result);
     result.timing = summarise(samples.at(reference.id));
     result.percent_of_reference =
         percent_of_reference(result.timing.samples_ns, result_.timing->samples_ns);
+    return result;
+  }
+
+  /// What is known of a reference but its time.
+  void note_reference(const PreparedReference& reference, ReferenceResult& result) {
+    if (!reference.runnable) return;
+    result.details = reference.runnable->details();
     if (auto found = reference_errors_.find(reference.id); found != reference_errors_.end()) {
       result.errors = found->second;
     }
-    return result;
   }
 
   /// The headline against itself: what a ratio of 100% looks like on this machine.

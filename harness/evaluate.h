@@ -31,6 +31,14 @@ struct EvaluateOptions {
   /// Only one checked run and no timing: for sanitizers and profilers, under which times mean
   /// nothing.
   bool once = false;
+  /// False: every check but that of timed samples, no times, the references' errors: to learn
+  /// errors.
+  bool timing = true;
+  int check_seeds = 5;  ///< fewer than these only where the errors are asked for, not a verdict
+  /// More than 0: no judging, but so many runs of an A/A experiment with `noise_subject`, a
+  /// reference of `references`, or the candidate itself where it is empty.
+  int noise_runs = 0;
+  std::string noise_subject;
   std::chrono::seconds startup_deadline{60};  ///< driver, libraries, engine choice, compilation
   std::chrono::seconds run_deadline{120};     ///< checks and timing
 };
@@ -77,6 +85,7 @@ struct EvaluationReport {
   Evaluation evaluation;
   Ceilings ceilings;
   std::optional<DeviceProperties> device;
+  std::vector<NoiseRun> noise;  ///< of an A/A experiment
 };
 
 /// Checks and times a candidate in this process; `compiled` gives its machine code, when it is

@@ -58,6 +58,9 @@ boost::json::object to_json(const EvaluationReport& report) {
                            {"evaluation", rekernel::to_json(report.evaluation)},
                            {"copy_bytes_per_s", report.ceilings.copy_bytes_per_s},
                            {"fp16_flops_per_s", report.ceilings.fp16_flops_per_s}};
+  boost::json::array noise;
+  for (const NoiseRun& run : report.noise) noise.push_back(rekernel::to_json(run));
+  json["noise"] = std::move(noise);
   if (report.device) json["device"] = to_json(*report.device);
   return json;
 }
@@ -74,6 +77,9 @@ Result<EvaluationReport> report_from_json(const std::string& text) {
   report.evaluation = std::move(*evaluation);
   report.ceilings.copy_bytes_per_s = reader.required("copy_bytes_per_s").integer(0, most);
   report.ceilings.fp16_flops_per_s = reader.required("fp16_flops_per_s").integer(0, most);
+  for (JsonReader& run : reader.required("noise").array()) {
+    report.noise.push_back(noise_run_from_json(run));
+  }
   if (auto device = reader.optional("device")) report.device = read_device(*device);
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
@@ -148,6 +154,10 @@ boost::json::object to_json(const EvaluateOptions& options) {
                            {"samples", options.samples},
                            {"stress", options.stress},
                            {"once", options.once},
+                           {"timing", options.timing},
+                           {"check_seeds", options.check_seeds},
+                           {"noise_runs", options.noise_runs},
+                           {"noise_subject", options.noise_subject},
                            {"startup_deadline_s", options.startup_deadline.count()},
                            {"run_deadline_s", options.run_deadline.count()}};
   if (options.seed) json["seed"] = std::to_string(*options.seed);
@@ -167,6 +177,10 @@ Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
   options.samples = static_cast<int>(reader.required("samples").integer(1, 100000));
   options.stress = reader.required("stress").boolean();
   options.once = reader.required("once").boolean();
+  options.timing = reader.required("timing").boolean();
+  options.check_seeds = static_cast<int>(reader.required("check_seeds").integer(1, 1000));
+  options.noise_runs = static_cast<int>(reader.required("noise_runs").integer(0, 10000));
+  options.noise_subject = reader.required("noise_subject").string();
   options.startup_deadline =
       std::chrono::seconds(reader.required("startup_deadline_s").integer(1, longest_deadline_s));
   options.run_deadline =

@@ -145,6 +145,21 @@ ReferenceResult read_reference(JsonReader reader) {
   return reference;
 }
 
+std::vector<std::int64_t> read_samples(JsonReader reader) {
+  std::vector<std::int64_t> samples;
+  for (JsonReader& sample : reader.array(1)) samples.push_back(read_count(sample));
+  return samples;
+}
+
+template <class T>
+boost::json::array array_of(const std::vector<T>& values) {
+  boost::json::array array;
+  for (const T& value : values) array.push_back(to_json(value));
+  return array;
+}
+
+}  // namespace
+
 boost::json::object to_json(const GpuConditions& conditions) {
   return {{"sm_clock_mhz", conditions.sm_clock_mhz},
           {"temperature_c", conditions.temperature_c},
@@ -153,7 +168,7 @@ boost::json::object to_json(const GpuConditions& conditions) {
           {"rejected_samples", conditions.rejected_samples}};
 }
 
-GpuConditions read_conditions(JsonReader reader) {
+GpuConditions conditions_from_json(JsonReader reader) {
   GpuConditions conditions;
   conditions.sm_clock_mhz = static_cast<int>(reader.required("sm_clock_mhz").integer(0, 1 << 20));
   conditions.temperature_c = static_cast<int>(reader.required("temperature_c").integer(-273, 1000));
@@ -165,14 +180,18 @@ GpuConditions read_conditions(JsonReader reader) {
   return conditions;
 }
 
-template <class T>
-boost::json::array array_of(const std::vector<T>& values) {
-  boost::json::array array;
-  for (const T& value : values) array.push_back(to_json(value));
-  return array;
+boost::json::object to_json(const NoiseRun& run) {
+  return {{"first_ns", boost::json::array(run.first_ns.begin(), run.first_ns.end())},
+          {"second_ns", boost::json::array(run.second_ns.begin(), run.second_ns.end())}};
 }
 
-}  // namespace
+NoiseRun noise_run_from_json(JsonReader reader) {
+  NoiseRun run;
+  run.first_ns = read_samples(reader.required("first_ns"));
+  run.second_ns = read_samples(reader.required("second_ns"));
+  reader.no_other_keys();
+  return run;
+}
 
 const char* to_string(Status status) {
   return status_names[static_cast<std::size_t>(status)].second;
@@ -263,7 +282,7 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
     evaluation.references.push_back(read_reference(reference));
   }
   evaluation.reference_noise_ppm = read_count(reader.required("reference_noise_ppm"));
-  evaluation.conditions = read_conditions(reader.required("conditions"));
+  evaluation.conditions = conditions_from_json(reader.required("conditions"));
   for (auto& [phase, nanoseconds] : reader.required("split_ns").entries()) {
     evaluation.split_ns.emplace_back(phase, read_count(nanoseconds));
   }

@@ -76,6 +76,12 @@ struct GpuConditions {
   int rejected_samples = 0;           ///< samples thrown away because of throttling
 };
 
+/// One run of an A/A experiment: times of the same work under two names, in nanoseconds.
+struct NoiseRun {
+  std::vector<std::int64_t> first_ns;
+  std::vector<std::int64_t> second_ns;
+};
+
 /// Everything that was found out about one candidate on one device.
 struct Evaluation {
   std::string problem;
@@ -115,6 +121,10 @@ struct Ceilings {
   std::int64_t fp16_flops_per_s = 0;
 };
 
+boost::json::object to_json(const GpuConditions& conditions);
+GpuConditions conditions_from_json(JsonReader reader);
+boost::json::object to_json(const NoiseRun& run);
+NoiseRun noise_run_from_json(JsonReader reader);
 boost::json::object to_json(const Evaluation& evaluation);
 Result<Evaluation> evaluation_from_json(JsonReader reader);
 

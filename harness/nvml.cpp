@@ -21,6 +21,7 @@ constexpr int clock_sm = 1;
 constexpr int temperature_gpu = 0;
 constexpr std::int64_t reason_idle = 0x1;
 constexpr std::int64_t reason_hardware_slowdown = 0x8;
+constexpr std::int64_t reason_sync_boost = 0x10;
 constexpr std::int64_t reason_software_thermal = 0x20;
 constexpr std::int64_t reason_hardware_thermal = 0x40;
 constexpr std::int64_t reason_hardware_power_brake = 0x80;
@@ -59,8 +60,9 @@ std::string nvml_uuid(const std::string& digits) {
 }  // namespace
 
 bool GpuReading::throttled() const {
-  constexpr std::int64_t slowed = nvml::reason_hardware_slowdown | nvml::reason_software_thermal |
-                                  nvml::reason_hardware_thermal | nvml::reason_hardware_power_brake;
+  constexpr std::int64_t slowed = nvml::reason_hardware_slowdown | nvml::reason_sync_boost |
+                                  nvml::reason_software_thermal | nvml::reason_hardware_thermal |
+                                  nvml::reason_hardware_power_brake;
   return (throttle_reasons & slowed) != 0;
 }
 

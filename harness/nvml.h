@@ -16,8 +16,9 @@ struct GpuReading {
   int power_w = 0;
   std::int64_t throttle_reasons = 0;  ///< NVML's bit mask of clock event reasons, idle left out
 
-  /// Slowed by heat, a power brake or a hardware limit. The software power cap, under which every
-  /// large GPU runs its matrix work, is recorded but does not count.
+  /// Slowed by heat, a power brake, a hardware limit or the slowest of a group of GPUs. The
+  /// software power cap, under which every large GPU runs its matrix work, is recorded but does not
+  /// count.
   bool throttled() const;
 };
 

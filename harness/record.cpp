@@ -311,15 +311,20 @@ std::filesystem::path bench_path(const std::filesystem::path& root,
   return root / "results" / slug / "bench.json";
 }
 
-std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path& root) {
+std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& root,
+                                                  const char* name) {
   std::vector<std::filesystem::path> paths;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(root / "results", ignored)) {
-    const std::filesystem::path path = entry.path() / "bench.json";
+    const std::filesystem::path path = entry.path() / name;
     if (std::filesystem::is_regular_file(path, ignored)) paths.push_back(path);
   }
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path& root) {
+  return recorded_files(root, "bench.json");
 }
 
 std::string error_text(double value) {

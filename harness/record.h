@@ -77,6 +77,9 @@ void merge(Bench& into, const Bench& from);
 /// results/<gpu>/bench.json for a device name: "NVIDIA H200" → "h200".
 std::filesystem::path bench_path(const std::filesystem::path& root, const std::string& device_name);
 
+/// Every results/*/`name`, sorted.
+std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& root,
+                                                  const char* name);
 /// Every results/*/bench.json, sorted.
 std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path& root);
 

@@ -1,6 +1,10 @@
 #include "harness/sampler.h"
 
 #include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "harness/statistics.h"
 
@@ -8,7 +12,9 @@ namespace rekernel {
 
 namespace {
 
-constexpr int tries_under_throttling = 5;
+constexpr int tries_under_throttling = 10;
+/// Times the number of the try: time to cool down, 4.5 seconds in all.
+constexpr std::chrono::milliseconds pause_under_throttling{100};
 
 std::mt19937_64 unforeseeable_generator() {
   std::random_device entropy;
@@ -72,8 +78,14 @@ std::int64_t Sampler::timed_run(Runnable& runnable) {
     if (!monitor_) return elapsed;
     const GpuReading reading = monitor_->read();
     readings_.push_back(reading);
-    if (!reading.throttled() || attempt == tries_under_throttling) return elapsed;
+    if (!reading.throttled()) return elapsed;
     ++rejected_samples_;
+    if (attempt == tries_under_throttling) {
+      throw std::runtime_error("the GPU stays throttled (NVML's reasons " +
+                               std::to_string(reading.throttle_reasons) +
+                               "): no time is taken from it");
+    }
+    std::this_thread::sleep_for(attempt * pause_under_throttling);
   }
 }
 

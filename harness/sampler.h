@@ -24,7 +24,8 @@ class Sampler {
   std::int64_t run(Runnable& runnable, std::uint64_t seed, const StressCase* stress = nullptr);
 
   /// run, with a fresh seed; samples during which the GPU was throttled are thrown away and
-  /// repeated, a few times. `last_seed` tells the seed of the sample that counted.
+  /// repeated. Throws std::runtime_error when it stays throttled. `last_seed` tells the seed of the
+  /// sample that counted.
   std::int64_t timed_run(Runnable& runnable);
   std::uint64_t last_seed() const { return last_seed_; }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <random>
 
 namespace rekernel {
 
@@ -18,14 +17,8 @@ double sorted_quantile(std::span<const std::int64_t> sorted, double fraction) {
          static_cast<double>(sorted[above]) * weight;
 }
 
-/// The median of a sample drawn with replacement.
-double resampled_median(std::span<const std::int64_t> samples, std::mt19937_64& generator,
-                        std::vector<std::int64_t>& scratch) {
-  scratch.resize(samples.size());
-  for (std::int64_t& value : scratch) value = samples[generator() % samples.size()];
-  std::sort(scratch.begin(), scratch.end());
-  return sorted_quantile(scratch, 0.5);
-}
+/// Of 5% in all, half belongs to each of two medians, and half of that to each side.
+constexpr double tail_of_one_side = 0.0125;
 
 }  // namespace
 
@@ -45,22 +38,36 @@ Timing summarise(std::vector<std::int64_t> samples_ns) {
   return timing;
 }
 
+std::size_t median_rank(std::size_t samples, double tail) {
+  // Through logarithms: 2^-samples is no double for the largest numbers of samples.
+  const auto n = static_cast<double>(samples);
+  double below = 0.0;
+  std::size_t rank = 0;
+  for (; rank < samples; ++rank) {
+    const auto k = static_cast<double>(rank);
+    below += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) -
+                      n * std::log(2.0));
+    if (!(below <= tail)) break;
+  }
+  return std::max<std::size_t>(rank, 1);
+}
+
+MedianInterval median_interval(std::span<const std::int64_t> samples, double tail) {
+  assert(!samples.empty());
+  std::vector<std::int64_t> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t rank = median_rank(sorted.size(), tail);
+  return {sorted[rank - 1], sorted[sorted.size() - rank]};
+}
+
 Percent percent_of_reference(std::span<const std::int64_t> reference_ns,
                              std::span<const std::int64_t> kernel_ns) {
-  constexpr int resamples = 2000;
-  std::mt19937_64 generator(1);
-  std::vector<std::int64_t> scratch;
-  std::vector<double> ratios;
-  ratios.reserve(resamples);
-  for (int i = 0; i < resamples; ++i) {
-    const double reference = resampled_median(reference_ns, generator, scratch);
-    ratios.push_back(100.0 * reference / resampled_median(kernel_ns, generator, scratch));
-  }
-  std::sort(ratios.begin(), ratios.end());
+  const MedianInterval reference = median_interval(reference_ns, tail_of_one_side);
+  const MedianInterval kernel = median_interval(kernel_ns, tail_of_one_side);
   Percent percent;
   percent.value = 100.0 * quantile(reference_ns, 0.5) / quantile(kernel_ns, 0.5);
-  percent.low = ratios[resamples * 25 / 1000];
-  percent.high = ratios[resamples * 975 / 1000];
+  percent.low = 100.0 * static_cast<double>(reference.low) / static_cast<double>(kernel.high);
+  percent.high = 100.0 * static_cast<double>(reference.high) / static_cast<double>(kernel.low);
   return percent;
 }
 

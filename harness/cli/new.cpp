@@ -9,23 +9,6 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
-namespace {
-
-Candidate scaffold(const Problem& problem, const std::string& name) {
-  Candidate candidate;
-  candidate.problem = problem.id;
-  candidate.name = name;
-  candidate.idea =
-      "The definition, one output element a thread: correct and slow. Say here in plain "
-      "language what makes your kernel fast.";
-  candidate.arch = Arch::sm_80;
-  candidate.origin.note = "scaffold";
-  candidate.program = problem.scaffold;
-  return candidate;
-}
-
-}  // namespace
-
 int new_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("problem", po::value<std::string>(), "problem id")(
@@ -47,7 +30,7 @@ int new_command(const std::vector<std::string>& arguments) {
     for (const Problem& one : catalog()) known += (known.empty() ? "" : ", ") + one.id;
     return bad_input({"unknown problem '" + id + "': expected one of " + known});
   }
-  const Candidate candidate = scaffold(*problem, parsed.get<std::string>("name"));
+  const Candidate candidate = scaffold_candidate(*problem, parsed.get<std::string>("name"));
   const std::string plan = candidate_json(candidate);
   // The name comes from the command line: let the one validation judge it.
   if (auto valid = parse_candidate(plan, candidate.program.source, "new"); !valid) {

@@ -6,33 +6,48 @@
 #include "harness/cli/command.h"
 #include "harness/cli/published_runs.h"
 #include "harness/cli/readme.h"
+#include "harness/errors.h"
 #include "harness/files.h"
 #include "harness/gallery.h"
+#include "harness/noise.h"
 
 namespace rekernel {
 
 namespace po = boost::program_options;
 
+namespace {
+
+/// All or nothing: what cannot be made leaves every page as it is.
+int rewrite_pages(const std::filesystem::path& root) {
+  std::vector<std::pair<const char*, Result<std::string>>> pages;
+  pages.emplace_back("README.md", generated_readme(root));
+  pages.emplace_back("tests/adversarial/README.md", gallery_page(root));
+  pages.emplace_back("harness/TIMING.md", timing_page(root));
+  pages.emplace_back("ops/TOLERANCES.md", tolerances_page(root));
+  for (const auto& [name, page] : pages) {
+    if (!page) return bad_input(page.error());
+  }
+  for (const auto& [name, page] : pages) {
+    Result<Ok> written = write_file_atomically(root / name, *page);
+    if (!written) return bad_input(written.error());
+  }
+  return exit_good;
+}
+
+}  // namespace
+
 int report_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("markdown", po::bool_switch(), "Markdown instead of text")(
       "readme", po::bool_switch(),
-      "rewrite the generated tables of README.md and tests/adversarial/README.md instead");
+      "rewrite the generated tables of README.md and of the pages in the folders instead");
   const ParsedArguments parsed = parse_arguments(arguments, "rekernel report [options]",
                                                  "rekernel report --markdown", options);
   if (parsed.exit_status) return *parsed.exit_status;
 
   const std::filesystem::path root = project_root();
   if (parsed.flag("readme")) {
-    Result<std::string> readme = generated_readme(root);
-    if (!readme) return bad_input(readme.error());
-    Result<std::string> gallery = gallery_page(root);
-    if (!gallery) return bad_input(gallery.error());
-    Result<Ok> written = write_file_atomically(root / "README.md", *readme);
-    if (written) {
-      written = write_file_atomically(root / "tests" / "adversarial" / "README.md", *gallery);
-    }
-    return written ? exit_good : bad_input(written.error());
+    return rewrite_pages(root);
   }
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);
   if (!published) return bad_input(published.error());

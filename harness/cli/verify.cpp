@@ -6,8 +6,10 @@
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
 #include "harness/cli/readme.h"
+#include "harness/errors.h"
 #include "harness/files.h"
 #include "harness/gallery.h"
+#include "harness/noise.h"
 #include "ops/catalog.h"
 #include "replay/replayer.h"
 
@@ -106,15 +108,43 @@ Result<Ok> check_readme(const std::filesystem::path& root, Complaints& complaint
   return Ok{};
 }
 
-Result<Ok> check_gallery(const std::filesystem::path& root, Complaints& complaints) {
-  Result<std::string> expected = gallery_page(root);
+/// A page whose generated part is made by `generate`.
+Result<Ok> check_page(const std::filesystem::path& root, const char* page,
+                      Result<std::string> (*generate)(const std::filesystem::path&),
+                      const char* source, Complaints& complaints) {
+  Result<std::string> expected = generate(root);
   if (!expected) return expected.error();
-  Result<std::string> present = read_file(root / "tests" / "adversarial" / "README.md");
+  Result<std::string> present = read_file(root / page);
   if (!present) return present.error();
   if (*expected != *present) {
-    complaints.push_back(
-        "tests/adversarial/README.md: its table is not that of the fixtures; run `rekernel report "
-        "--readme`");
+    complaints.push_back(std::string(page) + ": its tables are not those of " + source +
+                         "; run `rekernel report --readme`");
+  }
+  return Ok{};
+}
+
+Result<Ok> check_pages(const std::filesystem::path& root, Complaints& complaints) {
+  Result<Ok> read =
+      check_page(root, "tests/adversarial/README.md", gallery_page, "the fixtures", complaints);
+  if (read) read = check_page(root, "harness/TIMING.md", timing_page, "results/", complaints);
+  if (read) read = check_page(root, "ops/TOLERANCES.md", tolerances_page, "results/", complaints);
+  if (!read) return read;
+  Result<std::vector<std::string>> stale = stale_errors(root);
+  if (!stale) return stale.error();
+  complaints.insert(complaints.end(), stale->begin(), stale->end());
+  return Ok{};
+}
+
+/// What the recorded samples say, by the interval as it is made today.
+Result<Ok> check_noise(const std::filesystem::path& root, Complaints& complaints) {
+  for (const std::filesystem::path& path : recorded_noises(root)) {
+    Result<NoiseRecord> record = load_noise(path);
+    if (!record) return record.error();
+    for (const NoiseRow& row : record->rows) {
+      if (summarise(row).holds()) continue;
+      complaints.push_back(std::filesystem::relative(path, root).string() + ": " + row.problem +
+                           "/" + row.subject + " against itself misses the criterion");
+    }
   }
   return Ok{};
 }
@@ -144,7 +174,8 @@ int verify_command(const std::vector<std::string>& arguments) {
     return bad_input(read.error());
   }
   if (Result<Ok> read = check_readme(root, complaints); !read) return bad_input(read.error());
-  if (Result<Ok> read = check_gallery(root, complaints); !read) return bad_input(read.error());
+  if (Result<Ok> read = check_pages(root, complaints); !read) return bad_input(read.error());
+  if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
   for (const std::string& complaint : complaints) std::cout << complaint << "\n";
   std::cout << candidates->size() << " kernels, " << complaints.size() << " complaints\n";

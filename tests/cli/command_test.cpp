@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include "harness/cuda.h"
 #include "harness/json.h"
+#include "harness/noise.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -68,8 +70,8 @@ using Command = CommandTest;
 using NvrtcCommand = CommandTest;
 
 TEST_F(Command, EveryCommandHasHelpWithAnExample) {
-  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "new",
-                           "search", "replay", "report", "verify"}) {
+  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "noise",
+                           "errors", "new", "search", "replay", "report", "verify"}) {
     const Outcome outcome = rekernel_program(std::string(name) + " --help");
     EXPECT_EQ(outcome.exit_status, 0) << name;
     EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)
@@ -85,6 +87,11 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("bench --samples 3", "--samples: expected 10 to 10000");
   expect_bad_input("new no_such_problem name", "unknown problem");
   expect_bad_input("new softmax '../escape'", "name");
+  expect_bad_input("noise no_such_thing", "expected a problem or a candidate folder");
+  expect_bad_input("noise --runs 0", "--runs: expected 1 to 10000");
+  expect_bad_input("noise --samples 3", "--samples: expected 10 to 10000");
+  expect_bad_input("errors no_such_problem", "unknown problem 'no_such_problem'");
+  expect_bad_input("errors --jobs 0", "--jobs: expected 1 to 64");
   expect_bad_input("evaluate", "expected a candidate folder");
   expect_bad_input("evaluate /nonexistent", "/nonexistent");
   expect_bad_input("check /nonexistent", "/nonexistent");
@@ -138,6 +145,30 @@ TEST_F(NvrtcCommand, ASourceThatDoesNotCompileFailsTheCheck) {
   const Outcome outcome = rekernel_program("check " + (folder_ / "mine").string());
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_NE(outcome.output.find("nonsense"), std::string::npos) << outcome.output;
+}
+
+using GpuCommand = CommandTest;
+
+TEST_F(GpuCommand, NoiseTimesAKernelAgainstItself) {
+  if (!Device::open()) GTEST_SKIP() << "no GPU";
+  ASSERT_EQ(rekernel_program("new matmul_fp16 mine --into " + folder_.string()).exit_status, 0);
+  const Outcome outcome =
+      rekernel_program("noise " + (folder_ / "mine").string() + " --runs 2 --samples 10 --json");
+  EXPECT_LE(outcome.exit_status, 1) << outcome.output;  // so few runs need not hold
+  const Result<boost::json::value> json = parse_json(outcome.output, "noise");
+  ASSERT_TRUE(json.ok()) << outcome.output;
+  const Result<NoiseRecord> record = noise_from_json(*json, "noise");
+  ASSERT_TRUE(record.ok()) << record.error().message;
+  ASSERT_EQ(record->rows.size(), 1u);
+  EXPECT_EQ(record->rows[0].problem, "matmul_fp16");
+  EXPECT_EQ(record->rows[0].subject, "mine");
+  ASSERT_EQ(record->rows[0].runs.size(), 2u);
+  for (const NoiseRun& run : record->rows[0].runs) {
+    for (const auto* side : {&run.first_ns, &run.second_ns}) {
+      EXPECT_EQ(side->size(), 10u);
+      EXPECT_TRUE(std::all_of(side->begin(), side->end(), [](auto time) { return time > 0; }));
+    }
+  }
 }
 
 class GpuScaffold : public testing::TestWithParam<std::string> {};

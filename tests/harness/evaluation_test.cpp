@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/evaluate.h"
+
 namespace rekernel {
 namespace {
 
@@ -82,6 +84,29 @@ TEST(Evaluation, HeadlineIsTheFirstReferenceThatRan) {
   evaluation.references.insert(evaluation.references.begin(), refused);
   ASSERT_NE(evaluation.headline(), nullptr);
   EXPECT_EQ(evaluation.headline()->id, "cudnn_softmax");
+}
+
+TEST(EvaluateOptionsJson, CarriesEverySetting) {
+  EvaluateOptions options;
+  options.references = {"cudnn_fp32"};
+  options.external_references = {"pytorch_eager"};
+  options.device = 1;
+  options.samples = 30;
+  options.seed = 7;
+  options.stress = false;
+  options.once = true;
+  options.timing = false;
+  options.check_seeds = 2;
+  options.noise_runs = 100;
+  options.noise_subject = "cudnn_fp32";
+  const boost::json::value json = to_json(options);
+  const Result<EvaluateOptions> read = evaluate_options_from_json(JsonReader("options", json));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(boost::json::serialize(to_json(*read)), boost::json::serialize(json));
+  EXPECT_FALSE(read->timing);
+  EXPECT_EQ(read->check_seeds, 2);
+  EXPECT_EQ(read->noise_runs, 100);
+  EXPECT_EQ(read->noise_subject, "cudnn_fp32");
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "harness/evaluation.h"
+#include "harness/mutant.h"
 #include "ops/result.h"
-#include "tests/mutants/mutant.h"
 
 namespace rekernel {
 

@@ -15,9 +15,9 @@
 #include "harness/compile.h"
 #include "harness/cuda.h"
 #include "harness/files.h"
+#include "harness/mutant.h"
 #include "ops/catalog.h"
 #include "tests/evaluate_program.h"
-#include "tests/mutants/mutant.h"
 #include "tests/mutants/mutants_record.h"
 #include "tests/reference/temporary_folder.h"
 

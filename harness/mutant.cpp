@@ -1,4 +1,4 @@
-#include "tests/mutants/mutant.h"
+#include "harness/mutant.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -24,6 +24,7 @@ boost::json::value read_json(const fs::path& path) {
 
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> paths;
+  if (!fs::exists(folder)) return paths;
   for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   return paths;

@@ -1,0 +1,142 @@
+#include "harness/noise.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+
+#include "harness/candidate.h"
+#include "harness/cli/command.h"
+#include "harness/cli/references.h"
+#include "harness/evaluate.h"
+#include "harness/record.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::chrono::seconds noise_deadline{3600};
+
+/// One piece of work to time against itself. A reference needs a candidate beside it, which is
+/// compiled and never run: the problem's scaffold.
+struct NoiseSubject {
+  Candidate candidate;
+  std::string reference;  ///< empty: the candidate itself
+};
+
+Result<NoiseSubject> noise_subject(const std::string& argument) {
+  if (const Problem* problem = find_problem(argument)) {
+    return NoiseSubject{scaffold_candidate(*problem, "scaffold"),
+                        library_reference_ids(problem->id).front()};
+  }
+  if (!std::filesystem::is_directory(argument)) {
+    return Error{"'" + argument + "': expected a problem or a candidate folder"};
+  }
+  Result<Candidate> candidate = load_candidate(argument);
+  if (!candidate) return candidate.error();
+  return NoiseSubject{std::move(*candidate), {}};
+}
+
+Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options,
+                         NoiseRecord& record) {
+  NoiseRow row;
+  row.problem = subject.candidate.problem;
+  row.subject = subject.reference.empty() ? subject.candidate.name : subject.reference;
+  if (!subject.reference.empty()) {
+    options.noise_subject = subject.reference;
+    options.references = {subject.reference};
+  }
+  EvaluationReport report = evaluate_isolated(subject.candidate, options);
+  const std::string name = row.problem + "/" + row.subject + ": ";
+  if (!report.failure.empty()) return Error{name + report.failure};
+  const Evaluation& evaluation = report.evaluation;
+  if (evaluation.status != Status::passed) {
+    return Error{name + to_string(evaluation.status) + ": " + evaluation.message};
+  }
+  if (report.device) {
+    record.device_name = report.device->name;
+    record.sm = std::to_string(report.device->major) + "." + std::to_string(report.device->minor);
+  }
+  if (subject.reference.empty()) row.sha256 = evaluation.sha256;
+  if (!evaluation.references.empty()) row.details = evaluation.references.front().details;
+  row.measured = today();
+  row.conditions = evaluation.conditions;
+  row.runs = std::move(report.noise);
+  return row;
+}
+
+}  // namespace
+
+int noise_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()(
+      "subject",
+      po::value<std::vector<std::string>>()->default_value({"conv2d", "softmax"}, "conv2d softmax"),
+      "what to time: the headline reference of a problem, or a candidate folder")(
+      "runs", po::value<int>()->default_value(100), "runs of each, 1 to 10000")(
+      "samples", po::value<int>()->default_value(60), "timed samples of a side, 10 to 10000")(
+      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "record", po::bool_switch(), "merge the samples into results/<gpu>/noise.json")(
+      "json", po::bool_switch(), "print the record, raw samples and all, as JSON");
+  po::positional_options_description positional;
+  positional.add("subject", -1);
+  const ParsedArguments parsed = parse_arguments(
+      arguments, "rekernel noise [PROBLEM|DIR…] [options]",
+      "rekernel noise conv2d generated/softmax/row_in_l2 --record", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+
+  EvaluateOptions evaluate_options;
+  evaluate_options.noise_runs = parsed.get<int>("runs");
+  evaluate_options.samples = parsed.get<int>("samples");
+  evaluate_options.device = parsed.get<int>("device");
+  evaluate_options.run_deadline = noise_deadline;
+  if (evaluate_options.noise_runs < 1 || evaluate_options.noise_runs > 10000) {
+    return bad_input({"--runs: expected 1 to 10000"});
+  }
+  if (evaluate_options.samples < 10 || evaluate_options.samples > 10000) {
+    return bad_input({"--samples: expected 10 to 10000"});
+  }
+  std::vector<NoiseSubject> subjects;
+  for (const std::string& argument : parsed.get<std::vector<std::string>>("subject")) {
+    Result<NoiseSubject> subject = noise_subject(argument);
+    if (!subject) return bad_input(subject.error());
+    subjects.push_back(std::move(*subject));
+  }
+  if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
+
+  NoiseRecord record;
+  record.toolchain = toolchain_versions();
+  {
+    Progress progress;
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+      const Candidate& candidate = subjects[i].candidate;
+      const std::string& reference = subjects[i].reference;
+      progress.show("[" + std::to_string(i + 1) + "/" + std::to_string(subjects.size()) + "] " +
+                    candidate.problem + "/" + (reference.empty() ? candidate.name : reference) +
+                    " against itself, " + std::to_string(evaluate_options.noise_runs) + " runs …");
+      Result<NoiseRow> row = measure(subjects[i], evaluate_options, record);
+      if (!row) return bad_input(row.error());
+      record.rows.push_back(std::move(*row));
+    }
+  }
+  if (parsed.flag("json")) {
+    std::cout << boost::json::serialize(to_json(record)) << "\n";
+  } else {
+    std::cout << to_text(noise_table(record));
+  }
+  if (parsed.flag("record")) {
+    Result<std::filesystem::path> path = record_noise(project_root(), record);
+    if (!path) return bad_input(path.error());
+    std::cerr << "recorded in " << path->string() << "; `rekernel report --readme` brings "
+              << "harness/TIMING.md up to date\n";
+  }
+  const bool holds = std::all_of(record.rows.begin(), record.rows.end(),
+                                 [](const NoiseRow& row) { return summarise(row).holds(); });
+  return holds ? exit_good : exit_verdict_failed;
+}
+
+}  // namespace rekernel

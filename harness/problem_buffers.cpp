@@ -75,8 +75,8 @@ void ProblemBuffers::poison(std::uint8_t byte, const Stream& stream) const {
   for (const auto& [name, view] : bindings_) {
     const Tensor* tensor = problem_.find_tensor(name);
     if (tensor && tensor->role == Role::input) continue;
-    REKERNEL_CUDA(cuMemsetD8Async(view.pointer, byte, static_cast<std::size_t>(view.bytes),
-                                  stream.get()));
+    REKERNEL_CUDA(
+        cuMemsetD8Async(view.pointer, byte, static_cast<std::size_t>(view.bytes), stream.get()));
   }
 }
 

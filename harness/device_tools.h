@@ -17,8 +17,8 @@ Program device_tools_program();
 
 /// The byte that memory is filled with where nothing may be read: a NaN in every float format.
 inline constexpr std::uint8_t poison_byte = 0xFF;
-/// It takes turns with poison_byte in outputs and workspaces, so that no kernel can lean on either: a
-/// NaN in FP16, 3.4e38 in FP32, the largest positive pattern in integers.
+/// It takes turns with poison_byte in outputs and workspaces, so that no kernel can lean on either:
+/// a NaN in FP16, 3.4e38 in FP32, the largest positive pattern in integers.
 inline constexpr std::uint8_t other_poison_byte = 0x7F;
 
 /// The harness's own device code: making inputs, comparing results, digests, and cache flushing.

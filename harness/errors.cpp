@@ -136,6 +136,57 @@ void add_folder(std::vector<ErrorSubject>& subjects, ErrorSource source, Candida
   subjects.push_back(std::move(subject));
 }
 
+/// What there is to measure, by what a complaint calls it.
+struct PresentSubjects {
+  std::map<std::string, std::string> sha256;
+  /// By problem, the mutants and honest kernels: the judge's rates are rates of all of them.
+  std::map<std::string, std::vector<std::string>> judged;
+};
+
+std::string subject_name(const std::string& problem, ErrorSource source, const std::string& name) {
+  return problem + ", " + to_string(source) + " " + name;
+}
+
+Result<PresentSubjects> present_subjects(const fs::path& root) {
+  PresentSubjects present;
+  for (const Problem& problem : catalog()) {
+    Result<std::vector<ErrorSubject>> subjects = error_subjects(root, problem);
+    if (!subjects) return subjects.error();
+    for (const ErrorSubject& subject : *subjects) {
+      const std::string name = subject_name(problem.id, subject.source, subject.name);
+      present.sha256[name] = candidate_sha256(subject.candidate);
+      if (subject.source == ErrorSource::honest || subject.source == ErrorSource::mutant) {
+        present.judged[problem.id].push_back(name);
+      }
+    }
+  }
+  return present;
+}
+
+void add_stale_rows(const ErrorsRecord& record, PresentSubjects& present, const std::string& where,
+                    std::vector<std::string>& complaints) {
+  const auto complain = [&](const std::string& name, const char* what, const std::string& problem) {
+    complaints.push_back(where + ": " + name + what + "; run `rekernel errors " + problem +
+                         " --record`");
+  };
+  std::set<std::string> problems;
+  std::set<std::string> measured;
+  for (const ErrorRow& row : record.rows) {
+    problems.insert(row.problem);
+    if (row.source == ErrorSource::library) continue;
+    const std::string name = subject_name(row.problem, row.source, row.name);
+    measured.insert(name);
+    if (present.sha256[name] != row.sha256) {
+      complain(name, " is not what was measured", row.problem);
+    }
+  }
+  for (const std::string& problem : problems) {
+    for (const std::string& name : present.judged[problem]) {
+      if (!measured.contains(name)) complain(name, " was not measured", problem);
+    }
+  }
+}
+
 }  // namespace
 
 const char* to_string(ErrorSource source) {
@@ -343,29 +394,12 @@ Result<std::vector<std::string>> stale_errors(const fs::path& root) {
   std::vector<std::string> complaints;
   const std::vector<fs::path> paths = recorded_errors(root);
   if (paths.empty()) return complaints;
-  std::map<std::string, std::string> present;
-  const auto key = [](const std::string& problem, ErrorSource source, const std::string& name) {
-    return problem + ", " + to_string(source) + " " + name;
-  };
-  for (const Problem& problem : catalog()) {
-    Result<std::vector<ErrorSubject>> subjects = error_subjects(root, problem);
-    if (!subjects) return subjects.error();
-    for (const ErrorSubject& subject : *subjects) {
-      present[key(problem.id, subject.source, subject.name)] = candidate_sha256(subject.candidate);
-    }
-  }
+  Result<PresentSubjects> present = present_subjects(root);
+  if (!present) return present.error();
   for (const fs::path& path : paths) {
     Result<ErrorsRecord> record = load_errors(path);
     if (!record) return record.error();
-    for (const ErrorRow& row : record->rows) {
-      if (row.source == ErrorSource::library) continue;
-      const std::string name = key(row.problem, row.source, row.name);
-      if (present[name] != row.sha256) {
-        complaints.push_back(fs::relative(path, root).string() + ": " + name +
-                             " is not what was measured; run `rekernel errors " + row.problem +
-                             " --record`");
-      }
-    }
+    add_stale_rows(*record, *present, fs::relative(path, root).string(), complaints);
   }
   return complaints;
 }

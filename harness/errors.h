@@ -36,7 +36,8 @@ struct ErrorRow {
   std::string name;    ///< a reference's id, a kernel's name, a mutant's id without the problem
   std::string sha256;  ///< of the candidate; empty for a library
   std::string what;    ///< a mutant's defect
-  std::string status;  ///< empty for a library, which is measured and not judged
+  /// Empty for what is not judged: a library, a kernel for newer devices than this one.
+  std::string status;
   std::vector<std::string> badges;
   std::string message;                   ///< why it was rejected, or why a badge was refused
   std::optional<RelativeErrors> errors;  ///< none where nothing could be compared
@@ -86,7 +87,8 @@ Table error_table(const ErrorsRecord& record, const Problem& problem);
 /// ops/TOLERANCES.md with every problem's tables between its markers.
 Result<std::string> tolerances_page(const std::filesystem::path& root);
 
-/// Rows of candidates that are no longer what was measured, as complaints.
+/// Rows of candidates that are no longer what was measured, and mutants and honest kernels that are
+/// missing among the rows of their problem, as complaints.
 Result<std::vector<std::string>> stale_errors(const std::filesystem::path& root);
 
 }  // namespace rekernel

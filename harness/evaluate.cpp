@@ -162,7 +162,9 @@ class EvaluationRun {
   }
 
   std::optional<Rejection> check_without_timing() {
-    const std::optional<Rejection> rejection = check_output();
+    std::optional<Rejection> rejection = check_output();
+    for (int i = 0; i < options_.samples && !rejection; ++i) time_candidate(true, rejection);
+    lap("samples");
     if (rejection && rejection->status == Status::out_of_bounds_write && !result_.errors) {
       result_.errors = checker_->measure_errors();  // the inputs are whole: it comes after
     }
@@ -225,7 +227,8 @@ class EvaluationRun {
     tools_.emplace(tools, device_->properties());
     buffers_.emplace(problem_, candidate_.program.workspaces, *tools_);
     sampler_.emplace(*buffers_, *tools_, device_->properties(), *stream_);
-    if (monitor_) sampler_->watch(*monitor_);
+    // Where no time is kept, a throttled sample is as good as another.
+    if (monitor_ && options_.timing) sampler_->watch(*monitor_);
     // Libraries choose their engines on real values.
     buffers_->fill_inputs(sampler_->fresh_seed(), nullptr, *stream_);
     stream_->synchronize();

@@ -31,8 +31,8 @@ struct EvaluateOptions {
   /// Only one checked run and no timing: for sanitizers and profilers, under which times mean
   /// nothing.
   bool once = false;
-  /// False: every check but that of timed samples, no times, the references' errors: to learn
-  /// errors.
+  /// False: every check of a verdict but the floor, no times, the references' errors. The samples
+  /// that would be timed are judged, all of them. Other work on the GPU does no harm then.
   bool timing = true;
   int check_seeds = 5;  ///< fewer than these only where the errors are asked for, not a verdict
   /// More than 0: no judging, but so many runs of an A/A experiment with `noise_subject`, a

@@ -18,7 +18,7 @@ constexpr std::array commands{
     Command{"evaluate", "judge and time one candidate folder", rekernel::evaluate_command},
     Command{"noise", "time the same work against itself: do the intervals hold?",
             rekernel::noise_command},
-    Command{"errors", "the errors of libraries, kernels and mutants, beside the bounds",
+    Command{"errors", "verdicts on kernels and mutants, and their errors beside the bounds",
             rekernel::errors_command},
     Command{"new", "scaffold a correct, slow candidate to start from", rekernel::new_command},
     Command{"search", "search for kernels with language models", rekernel::search_command},

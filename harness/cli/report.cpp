@@ -9,6 +9,7 @@
 #include "harness/errors.h"
 #include "harness/files.h"
 #include "harness/gallery.h"
+#include "harness/mutants_page.h"
 #include "harness/noise.h"
 
 namespace rekernel {
@@ -24,6 +25,7 @@ int rewrite_pages(const std::filesystem::path& root) {
   pages.emplace_back("tests/adversarial/README.md", gallery_page(root));
   pages.emplace_back("harness/TIMING.md", timing_page(root));
   pages.emplace_back("ops/TOLERANCES.md", tolerances_page(root));
+  pages.emplace_back("tests/mutants/README.md", mutants_page(root));
   for (const auto& [name, page] : pages) {
     if (!page) return bad_input(page.error());
   }

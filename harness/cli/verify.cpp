@@ -9,6 +9,7 @@
 #include "harness/errors.h"
 #include "harness/files.h"
 #include "harness/gallery.h"
+#include "harness/mutants_page.h"
 #include "harness/noise.h"
 #include "ops/catalog.h"
 #include "replay/replayer.h"
@@ -128,6 +129,8 @@ Result<Ok> check_pages(const std::filesystem::path& root, Complaints& complaints
       check_page(root, "tests/adversarial/README.md", gallery_page, "the fixtures", complaints);
   if (read) read = check_page(root, "harness/TIMING.md", timing_page, "results/", complaints);
   if (read) read = check_page(root, "ops/TOLERANCES.md", tolerances_page, "results/", complaints);
+  if (read)
+    read = check_page(root, "tests/mutants/README.md", mutants_page, "results/", complaints);
   if (!read) return read;
   Result<std::vector<std::string>> stale = stale_errors(root);
   if (!stale) return stale.error();

@@ -3,7 +3,6 @@
 // the verdicts need a GPU.
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -16,9 +15,9 @@
 #include "harness/cuda.h"
 #include "harness/files.h"
 #include "harness/mutant.h"
+#include "harness/mutants_page.h"
 #include "ops/catalog.h"
 #include "tests/evaluate_program.h"
-#include "tests/mutants/mutants_record.h"
 #include "tests/reference/temporary_folder.h"
 
 namespace rekernel {
@@ -27,31 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path root = REKERNEL_SOURCE_DIR;
-
-/// What the tests on the GPU found in this process. With REKERNEL_RECORD_MUTANTS in the environment
-/// it goes into results/<gpu>/mutants.json, and the page is brought up to date.
-class Recording : public testing::Environment {
- public:
-  static Recording& instance() {
-    static auto* const recording = new Recording;  // owned by GoogleTest
-    return *recording;
-  }
-
-  MutantsRecord measured;
-
-  void TearDown() override {
-    if (!::getenv("REKERNEL_RECORD_MUTANTS")) return;
-    if (!measured.device_name.empty()) {
-      const Result<Ok> updated = update_mutants_record(root, measured);
-      ASSERT_TRUE(updated.ok()) << updated.error().message;
-    }
-    const Result<std::string> page = generated_page(root);
-    ASSERT_TRUE(page.ok()) << page.error().message;
-    ASSERT_TRUE(write_file_atomically(root / "tests/mutants/README.md", *page).ok());
-  }
-};
-
-const auto* const recording = testing::AddGlobalTestEnvironment(&Recording::instance());
 
 template <class Thing>
 std::string name_of(const testing::TestParamInfo<Thing>& info) {
@@ -109,45 +83,6 @@ TEST_F(MutantFiles, MergesThePlan) {
   EXPECT_FALSE(mutate(mutant_).ok());
 }
 
-Evaluation evaluation_with(Status status, bool robust) {
-  Evaluation evaluation;
-  evaluation.status = status;
-  evaluation.robust = robust;
-  return evaluation;
-}
-
-TEST(MutantOutcome, IsCaughtByItsStatusOrByTheLossOfABadge) {
-  Mutant mutant;
-  mutant.expected = {Status::wrong_result};
-  EXPECT_TRUE(mutant_outcome(mutant, evaluation_with(Status::wrong_result, false)).as_it_must);
-  EXPECT_FALSE(mutant_outcome(mutant, evaluation_with(Status::crashed, false)).as_it_must);
-  EXPECT_FALSE(mutant_outcome(mutant, evaluation_with(Status::passed, true)).as_it_must);
-  mutant.expected = {Status::passed};
-  mutant.refused_badges = {"robust"};
-  EXPECT_TRUE(mutant_outcome(mutant, evaluation_with(Status::passed, false)).as_it_must);
-  EXPECT_FALSE(mutant_outcome(mutant, evaluation_with(Status::passed, true)).as_it_must);
-}
-
-TEST(MutantOutcome, NamesTheCheckThatSpoke) {
-  Evaluation evaluation = evaluation_with(Status::wrong_result, false);
-  evaluation.message =
-      "rms error 1 at rms(truth) 2: expected a ratio of at most 3 (in a timed run)";
-  EXPECT_EQ(mutant_outcome({}, evaluation).caught_by, "rms error in a timed run");
-  evaluation.message = "rows sum to 1: violated by 2, expected at most 0.001";
-  EXPECT_EQ(mutant_outcome({}, evaluation).caught_by, "rows sum to 1");
-  evaluation.message = "3 of 9 elements outside the tolerance; first c[0, 0] = 1, expected 2";
-  EXPECT_EQ(mutant_outcome({}, evaluation).caught_by, "tolerance of an element");
-  EXPECT_EQ(mutant_outcome({}, evaluation_with(Status::crashed, false)).caught_by, "crashed");
-}
-
-TEST(MutantOutcome, AnHonestKernelMustHaveItsBadges) {
-  HonestKernel kernel;
-  kernel.badges = {"robust"};
-  EXPECT_TRUE(honest_outcome(kernel, evaluation_with(Status::passed, true)).as_it_must);
-  EXPECT_FALSE(honest_outcome(kernel, evaluation_with(Status::passed, false)).as_it_must);
-  EXPECT_FALSE(honest_outcome(kernel, evaluation_with(Status::wrong_result, false)).as_it_must);
-}
-
 TEST(Mutants, ApplyToTheirBases) {
   std::set<std::string> ids;
   for (const Mutant& mutant : all_mutants(root)) {
@@ -166,35 +101,6 @@ TEST(Mutants, AreTenThatMustNotPassForEveryProblem) {
     ++rejected[mutant.id.substr(0, mutant.id.find('/'))];
   }
   for (const Problem& problem : catalog()) EXPECT_GE(rejected[problem.id], 10) << problem.id;
-}
-
-TEST(Mutants, TheirRecordIsOfWhatIsHere) {
-  for (const fs::path& path : recorded_mutants(root)) {
-    const Result<MutantsRecord> record = load_mutants_record(path);
-    ASSERT_TRUE(record.ok()) << record.error().message;
-    std::map<std::string, std::string> sha256;
-    for (const Outcome& one : record->mutants) sha256[one.id] = one.sha256;
-    for (const Outcome& one : record->honest) sha256[one.id] = one.sha256;
-    std::size_t things = 0;
-    for (const Mutant& mutant : all_mutants(root)) {
-      ++things;
-      EXPECT_EQ(sha256[mutant.id], candidate_sha256(*mutated_candidate(mutant)))
-          << path << ": " << mutant.id << ": record it anew";
-    }
-    for (const HonestKernel& kernel : all_honest_kernels(root)) {
-      ++things;
-      EXPECT_EQ(sha256[kernel.id], candidate_sha256(*load_candidate(kernel.folder)))
-          << path << ": " << kernel.id << ": record it anew";
-    }
-    EXPECT_EQ(sha256.size(), things) << path;
-  }
-}
-
-TEST(Mutants, ThePageShowsTheRecords) {
-  if (::getenv("REKERNEL_RECORD_MUTANTS")) GTEST_SKIP() << "being written";
-  const Result<std::string> expected = generated_page(root);
-  ASSERT_TRUE(expected.ok()) << expected.error().message;
-  EXPECT_EQ(*read_file(root / "tests/mutants/README.md"), *expected);
 }
 
 class NvrtcMutants : public testing::TestWithParam<Mutant> {};
@@ -231,13 +137,15 @@ std::optional<Evaluation> judge(const fs::path& folder) {
   return evaluation;
 }
 
-/// Why this machine cannot run a candidate for `arch`; empty if it can. Notes the device.
+/// What became of it, as a record holds it.
+ErrorRow row_of(const Evaluation& evaluation) { return error_rows({}, evaluation).front(); }
+
+/// Why this machine cannot run a candidate for `arch`; empty if it can.
 std::string cannot_run(Arch arch) {
   const Result<Device> device = Device::open();
   if (!device) return "no GPU";
   const DeviceProperties& properties = device->properties();
   if (!runs_on(arch, properties.major, properties.minor)) return properties.name + " is too old";
-  Recording::instance().measured.device_name = properties.name;
   return {};
 }
 
@@ -255,8 +163,7 @@ TEST_P(GpuMutants, IsCaught) {
   ASSERT_TRUE(write_file_atomically(folder.path() / "kernel.json", files->plan).ok());
   const std::optional<Evaluation> evaluation = judge(folder.path());
   if (!evaluation) return;
-  const Outcome outcome = mutant_outcome(mutant, *evaluation);
-  Recording::instance().measured.mutants.push_back(outcome);
+  const JudgeOutcome outcome = mutant_outcome(mutant, row_of(*evaluation));
   EXPECT_TRUE(outcome.as_it_must) << mutant.what << "\ngot " << outcome.status << ": "
                                   << outcome.message;
 }
@@ -272,8 +179,7 @@ TEST_P(GpuHonest, Passes) {
   if (const std::string why = cannot_run(candidate->arch); !why.empty()) GTEST_SKIP() << why;
   const std::optional<Evaluation> evaluation = judge(kernel.folder);
   if (!evaluation) return;
-  const Outcome outcome = honest_outcome(kernel, *evaluation);
-  Recording::instance().measured.honest.push_back(outcome);
+  const JudgeOutcome outcome = honest_outcome(kernel, row_of(*evaluation));
   EXPECT_TRUE(outcome.as_it_must) << "got " << outcome.status << ": " << outcome.message;
 }
 

@@ -43,8 +43,13 @@ ReplayedCandidate replayed(const CandidateReport& report, KeepCandidates keep) {
                               std::nullopt,
                               text_of(*report.record, "sha256"),
                               text_of(*report.record, "device"),
-                              *report.outcome};
-  if (keep == KeepCandidates::yes && report.candidate) candidate.candidate = *report.candidate;
+                              *report.outcome,
+                              report.parents,
+                              {}};
+  if (keep == KeepCandidates::yes && report.candidate) {
+    candidate.candidate = *report.candidate;
+    candidate.record = *report.record;
+  }
   return candidate;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <boost/json/fwd.hpp>
+#include <boost/json/object.hpp>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -27,6 +27,9 @@ struct ReplayedCandidate {
   std::string sha256;                  ///< empty where the reply held none
   std::string device;                  ///< where it was measured
   Outcome outcome;
+  /// Ids of the kernels that its prompt showed: candidates, seeds and kernels of the library.
+  std::vector<std::string> parents;
+  boost::json::object record;  ///< its evaluation event; there where `candidate` is
 };
 
 struct ReplayedRound {

@@ -22,6 +22,7 @@ struct WaveItem {
   std::string idea_id;
   Idea idea;
   std::string model;
+  std::vector<std::string> parents;
   std::optional<Candidate> candidate;
   std::string complaint;  ///< why there is no candidate
 };
@@ -265,6 +266,7 @@ class Search {
         item.idea_id = one.id;
         item.idea = one.idea;
         item.model = model_name(requests.size());
+        item.parents = parent_ids(parts);
         requests.push_back({item.id, item.model, kernel_prompt(header_, parts, one.idea, branch)});
         wave.push_back(std::move(item));
       }
@@ -333,12 +335,17 @@ class Search {
     return kernels;
   }
 
+  /// In the order in which the prompt shows them.
+  static std::vector<std::string> parent_ids(const PromptParts& parts) {
+    std::vector<std::string> ids;
+    for (const auto* kernels : {&parts.survivors, &parts.bank, &parts.library}) {
+      for (const ShownKernel& kernel : *kernels) ids.push_back(kernel.id);
+    }
+    return ids;
+  }
+
   static json::object request_event(int round, const char* kind, const ModelRequest& request,
                                     const PromptParts& parts) {
-    json::array parents;
-    for (const auto* kernels : {&parts.survivors, &parts.bank, &parts.library}) {
-      for (const ShownKernel& kernel : *kernels) parents.push_back(json::string(kernel.id));
-    }
     return {{"event", "request"},
             {"id", request.id},
             {"round", round},
@@ -346,7 +353,7 @@ class Search {
             {"model", request.model},
             {"prompt_sha256", sha256_hex(request.prompt)},
             {"prompt_bytes", request.prompt.size()},
-            {"parents", std::move(parents)}};
+            {"parents", strings(parent_ids(parts))}};
   }
 
   // ── Limits ───────────────────────────────────────────────────────────────────────────────────
@@ -509,7 +516,7 @@ class Search {
     if (!going()) return;
     remember(round, item, *outcome, event);
     if (around_.observer.candidate) {
-      around_.observer.candidate({item.id, round, item.idea, item.model,
+      around_.observer.candidate({item.id, round, item.idea, item.model, item.parents,
                                   item.candidate ? &*item.candidate : nullptr, &*outcome, &event});
     }
   }

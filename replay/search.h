@@ -24,6 +24,8 @@ struct CandidateReport {
   int round = 0;  ///< of seeds: the one before the first
   Idea idea;
   std::string model;
+  /// The kernels that its prompt showed, of candidates, seeds and the library; none for seeds.
+  std::vector<std::string> parents;
   const Candidate* candidate = nullptr;  ///< null where the reply held none
   const Outcome* outcome = nullptr;
   const boost::json::object* record = nullptr;

@@ -49,6 +49,24 @@ TEST_F(ExactReplay, ReproducesEveryByte) {
   EXPECT_EQ(result.search.candidates.size(), 8u);
 }
 
+TEST_F(ExactReplay, CandidatesKnowTheKernelsThatTheirPromptsShowed) {
+  std::map<std::string, std::vector<std::string>> recorded_parents;
+  for (const std::string& line : lines_of(recorded)) {
+    const json::object event = json::parse(line).as_object();
+    if (event.at("event") != "request") continue;
+    std::vector<std::string>& ids = recorded_parents[std::string(event.at("id").as_string())];
+    for (const json::value& id : event.at("parents").as_array()) ids.emplace_back(id.as_string());
+  }
+  const Replay result = replay(recorded);
+  bool some = false;
+  for (const ReplayedCandidate& one : result.search.candidates) {
+    EXPECT_EQ(one.parents, recorded_parents.at(one.id)) << one.id;
+    EXPECT_TRUE(one.record.empty()) << one.id;
+    some = some || !one.parents.empty();
+  }
+  EXPECT_TRUE(some);
+}
+
 /// Calls `use` with every variant of a value in which one leaf, or one member, is another.
 void mutate(json::value& value, const std::function<void()>& use) {
   if (auto* object = value.if_object()) {

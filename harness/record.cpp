@@ -269,7 +269,8 @@ void merge(Bench& into, const Bench& from) {
   into.sm = from.sm;
   into.multiprocessors = from.multiprocessors;
   into.l2_bytes = from.l2_bytes;
-  into.toolchain = from.toolchain;
+  // A run without PyTorch, say, knows no version of it: the recorded one stays, like its rows.
+  for (const auto& [component, version] : from.toolchain) into.toolchain[component] = version;
   // A run of problems without matrix work measures no matrix rate: the recorded one stays.
   if (from.ceilings.copy_bytes_per_s > 0) {
     into.ceilings.copy_bytes_per_s = from.ceilings.copy_bytes_per_s;

@@ -176,8 +176,11 @@ std::string bench_caption(const Bench& bench) {
     text += ", measured " + *dates.begin();
     if (dates.size() > 1) text += " to " + *dates.rbegin();
   }
-  text +=
-      "; copy " + printed("%.2f TB/s", static_cast<double>(bench.ceilings.copy_bytes_per_s) / 1e12);
+  // A record that a search's evaluation began has no ceilings: only a bench run measures them.
+  if (bench.ceilings.copy_bytes_per_s > 0) {
+    text += "; copy " +
+            printed("%.2f TB/s", static_cast<double>(bench.ceilings.copy_bytes_per_s) / 1e12);
+  }
   if (bench.ceilings.fp16_flops_per_s > 0) {
     text += ", FP16 product " +
             printed("%.0f TFLOP/s", static_cast<double>(bench.ceilings.fp16_flops_per_s) / 1e12);

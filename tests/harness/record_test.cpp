@@ -86,6 +86,16 @@ TEST(BenchRecord, MergeKeepsACeilingThatWasNotMeasuredAnew) {
   EXPECT_EQ(recorded.ceilings.fp16_flops_per_s, 790'000'000'000'000);
 }
 
+TEST(BenchRecord, MergeKeepsTheVersionOfWhatDidNotRun) {
+  Bench recorded = bench_of({row("matmul_fp32", "tiled", 1)});
+  recorded.toolchain = {{"cuDNN", "9.14.0"}, {"PyTorch", "2.11.0"}};
+  Bench without_pytorch = bench_of({row("softmax", "online", 600'000)});
+  without_pytorch.toolchain = {{"cuDNN", "9.15.0"}};
+  merge(recorded, without_pytorch);
+  EXPECT_EQ(recorded.toolchain,
+            (std::map<std::string, std::string>{{"cuDNN", "9.15.0"}, {"PyTorch", "2.11.0"}}));
+}
+
 TEST(BenchRecord, FolderIsNamedAfterTheDevice) {
   EXPECT_EQ(bench_path("/p", "NVIDIA H200"), "/p/results/h200/bench.json");
   EXPECT_EQ(bench_path("/p", "NVIDIA L40S"), "/p/results/l40s/bench.json");

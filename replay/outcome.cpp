@@ -50,6 +50,34 @@ void drop_samples(json::value& value) {
   }
 }
 
+/// What recorded_evaluation, the search and the chain put beside the evaluation's own members.
+constexpr std::array beside_the_evaluation = {"event",     "id",       "device",
+                                              "toolchain", "measured", "chain"};
+
+/// Texts that hold no number stay, and are found wanting by who reads the evaluation.
+void put_texts_as_reals(json::object& object) {
+  for (auto& member : object) {
+    const json::string* text = member.value().if_string();
+    if (!text) continue;
+    double real = 0;
+    const char* const end = text->data() + text->size();
+    const auto [stop, code] = std::from_chars(text->data(), end, real);
+    if (code == std::errc() && stop == end) member.value() = real;
+  }
+}
+
+/// The members of an evaluation, or of one of its references, that recording changed.
+void restore_members(json::object& object) {
+  for (const char* key : {"errors", "percent"}) {
+    json::value* reals = object.if_contains(key);
+    if (reals && reals->is_object()) put_texts_as_reals(reals->get_object());
+  }
+  json::value* timing = object.if_contains("timing");
+  if (!timing || !timing->is_object()) return;
+  timing->get_object().erase("samples");
+  timing->get_object()["samples_ns"] = json::array();
+}
+
 void read_resources(JsonReader reader, Outcome& outcome) {
   constexpr std::int64_t max_spills = most >> 24;  // an array has 2^20 entries at most
 
@@ -98,6 +126,20 @@ json::object recorded_evaluation(const Evaluation& evaluation, const std::string
   object["device"] = device;
   object["toolchain"] = toolchain;
   return std::move(object);
+}
+
+Result<Evaluation> evaluation_from_record(const json::object& record, const std::string& where) {
+  json::object evaluation = record;
+  for (const char* key : beside_the_evaluation) evaluation.erase(key);
+  restore_members(evaluation);
+  json::value* references = evaluation.if_contains("references");
+  if (references && references->is_array()) {
+    for (json::value& reference : references->get_array()) {
+      if (reference.is_object()) restore_members(reference.get_object());
+    }
+  }
+  const json::value value = std::move(evaluation);
+  return evaluation_from_json(JsonReader(where, value));
 }
 
 json::object recorded_invalid_reply(const std::string& problem, const std::string& message) {

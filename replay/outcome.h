@@ -17,6 +17,11 @@ namespace rekernel {
 boost::json::object recorded_evaluation(const Evaluation& evaluation, const std::string& device,
                                         const std::string& toolchain);
 
+/// The way back, as far as it goes: the samples are not there, and what is no whole number has four
+/// digits. For the event of a candidate that compiled.
+Result<Evaluation> evaluation_from_record(const boost::json::object& record,
+                                          const std::string& where);
+
 /// The recorded form for a reply that holds no candidate.
 boost::json::object recorded_invalid_reply(const std::string& problem, const std::string& message);
 

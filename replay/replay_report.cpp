@@ -42,20 +42,6 @@ std::string statuses_text(const RoundRow& row) {
   return text;
 }
 
-const PublishedRound* published_round(const Header& header, int round) {
-  if (!header.published) return nullptr;
-  for (const PublishedRound& one : header.published->rounds) {
-    if (one.round == round) return &one;
-  }
-  return nullptr;
-}
-
-/// The percentage that follows from the published times, whatever was printed beside them.
-std::int64_t published_permille(const Header& header, const PublishedRound& round) {
-  if (round.time_ns <= 0) return 0;
-  return (2000 * header.published->reference_ns + round.time_ns) / (2 * round.time_ns);
-}
-
 /// Adds a candidate to its round's row.
 void count(RoundRow& row, const ReplayedCandidate& candidate,
            std::map<std::string, int>& statuses) {
@@ -130,7 +116,22 @@ json::array strings(const std::vector<std::string>& values) {
   return json::array(values.begin(), values.end());
 }
 
-std::string caption(const ReplayedSearch& search) {
+}  // namespace
+
+const PublishedRound* published_round(const Header& header, int round) {
+  if (!header.published) return nullptr;
+  for (const PublishedRound& one : header.published->rounds) {
+    if (one.round == round) return &one;
+  }
+  return nullptr;
+}
+
+std::int64_t published_permille(const Header& header, const PublishedRound& round) {
+  if (round.time_ns <= 0) return 0;
+  return (2000 * header.published->reference_ns + round.time_ns) / (2 * round.time_ns);
+}
+
+std::string replay_caption(const ReplayedSearch& search) {
   std::string text = search.header.name + ": " + search.header.problem + " for " +
                      search.header.device.name + ", " + std::to_string(search.events) +
                      " events, ended by " +
@@ -138,8 +139,6 @@ std::string caption(const ReplayedSearch& search) {
   if (!search.header.replies.empty()) text += "Replies: " + search.header.replies + "\n";
   return text;
 }
-
-}  // namespace
 
 std::vector<RoundRow> round_rows(const ReplayedSearch& search, const Remeasurement* today) {
   std::vector<RoundRow> rows;
@@ -299,7 +298,7 @@ std::string changed_choices_text(const Remeasurement& today) {
 }
 
 std::string replay_markdown(const ReplayedSearch& search, const Remeasurement* today) {
-  std::string text = "# Replay of " + search.header.name + "\n\n" + caption(search) + "\n" +
+  std::string text = "# Replay of " + search.header.name + "\n\n" + replay_caption(search) + "\n" +
                      to_markdown(round_table(search, today)) + "\n" + metrics_text(search);
   if (today) {
     text += "\n## Measured again\n\n" + to_markdown(remeasured_table(search, *today)) + "\n" +

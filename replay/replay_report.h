@@ -44,6 +44,13 @@ struct SearchMetrics {
 /// Seeds are not counted: no model wrote them.
 SearchMetrics search_metrics(const ReplayedSearch& search);
 
+/// What was published of this round; null without.
+const PublishedRound* published_round(const Header& header, int round);
+/// The percentage that follows from the published times, whatever was printed beside them.
+std::int64_t published_permille(const Header& header, const PublishedRound& round);
+
+/// What was searched, how far, and where the replies came from: a line or two.
+std::string replay_caption(const ReplayedSearch& search);
 /// Round by round, with the published run beside it where the header has one.
 Table round_table(const ReplayedSearch& search, const Remeasurement* today = nullptr);
 /// Where the figures of such a table come from, for a search whose header has a published run.

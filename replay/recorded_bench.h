@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "harness/record.h"
+#include "ops/result.h"
+#include "replay/replayer.h"
+
+namespace rekernel {
+
+/// The row that `bench --record` would have written from a candidate's recorded evaluation, for a
+/// kernel of this name, in a bench of its own. Its date is the record's "measured" if there is one,
+/// else today. The bench has the device's name and toolchain; the rest of the device where the
+/// search's header tells of the same one; no ceilings, since the record has none. Needs a replay
+/// that kept the candidates. Fails for a candidate that did not pass, and for a record that a bench
+/// file cannot hold.
+Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandidate& candidate,
+                             const std::string& kernel);
+
+}  // namespace rekernel

@@ -1,0 +1,303 @@
+#include "replay/walk.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "harness/difference.h"
+#include "harness/json.h"
+#include "replay/event.h"
+#include "replay/replay_report.h"
+
+namespace rekernel {
+namespace {
+
+namespace json = boost::json;
+
+/// Models wrote most of what is shown: nothing of it may speak to a terminal.
+std::string safe(std::string_view bytes) {
+  std::string text = printable(bytes, bytes.size());
+  // Behind ASCII there are control characters too, U+0080 to U+009F.
+  for (std::size_t i = 0; (i = text.find('\xC2', i)) != std::string::npos; ++i) {
+    if (static_cast<unsigned char>(text[i + 1]) < 0xA0) text.replace(i, 2, "?");
+  }
+  return text;
+}
+
+std::string first_line(std::string_view text) {
+  return shortened(safe(text.substr(0, text.find('\n'))), 400);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// The page under construction, as text for a terminal or as Markdown.
+class Page {
+ public:
+  explicit Page(bool markdown) : markdown_(markdown) {}
+
+  void title(const std::string& text) { heading("# ", '=', text); }
+  void round(const std::string& text) { heading("## ", '=', text); }
+  void candidate(const std::string& text) { heading("### ", '-', text); }
+
+  void paragraph(const std::string& text) { text_ += without_last_newline(text) + "\n\n"; }
+
+  /// Words of others, set off from ours.
+  void quote(const std::string& text) {
+    const std::string mark = markdown_ ? "> " : "  ";
+    text_ += mark;
+    for (const char one : without_last_newline(text)) {
+      text_ += one;
+      if (one == '\n') text_ += mark;
+    }
+    text_ += "\n\n";
+  }
+
+  void fact(const std::string& name, const std::string& value) {
+    text_ += (markdown_ ? "- " : "") + name + ": " + value + "\n";
+  }
+  void end_of_facts() { text_ += "\n"; }
+
+  void code(const std::string& language, const std::string& text) {
+    const std::string fence = markdown_ ? fence_for(text) : "";
+    if (markdown_) text_ += fence + language + "\n";
+    text_ += text;
+    if (!text.ends_with('\n')) text_ += "\n";
+    text_ += fence + (markdown_ ? "\n\n" : "\n");
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void heading(const char* mark, char line, const std::string& text) {
+    if (markdown_) {
+      text_ += mark + text + "\n\n";
+    } else {
+      const auto columns =
+          std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
+      text_ += text + "\n" + std::string(static_cast<std::size_t>(columns), line) + "\n\n";
+    }
+  }
+
+  static std::string without_last_newline(std::string text) {
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+  }
+
+  /// Longer than any row of backticks in the text, which could close it.
+  static std::string fence_for(const std::string& text) {
+    std::size_t longest = 2;
+    std::size_t row = 0;
+    for (const char one : text) {
+      row = one == '`' ? row + 1 : 0;
+      longest = std::max(longest, row);
+    }
+    return std::string(longest + 1, '`');
+  }
+
+  bool markdown_;
+  std::string text_;
+};
+
+/// "1.234 ms, 72.5% of cudnn_fp32 (0.8948 ms)"
+std::string time_text(const Outcome& outcome) {
+  std::string text = milliseconds(*outcome.median_ns) + " ms";
+  if (outcome.permille_of_reference() > 0) {
+    text += ", " + percent_of_permille(outcome.permille_of_reference()) + " of " +
+            outcome.reference + " (" + milliseconds(outcome.reference_ns) + " ms)";
+  }
+  return text;
+}
+
+std::string verdict_text(const Outcome& outcome) {
+  std::string text = to_string(outcome.status);
+  if (!outcome.message.empty()) text += ": " + first_line(outcome.message);
+  if (outcome.passed() && !outcome.badges.empty()) text += ": " + joined(outcome.badges);
+  return text;
+}
+
+std::string published_text(const Header& header, const PublishedRound& there) {
+  return milliseconds(there.time_ns) + " ms, " + there.percent + "% (these ms give " +
+         percent_of_permille(published_permille(header, there)) + "): " + first_line(there.idea);
+}
+
+std::string resources_text(const Outcome& outcome) {
+  return std::to_string(outcome.registers) + " registers, " +
+         (outcome.spill_bytes > 0 ? std::to_string(outcome.spill_bytes) + " bytes of spills"
+                                  : "no spills");
+}
+
+/// The plan without what names and tells of the candidate: every candidate has that of its own.
+std::string plan_that_runs(const Candidate& candidate) {
+  const json::value whole = json::parse(candidate_json(candidate));
+  json::object plan;
+  for (const auto& [key, value] : whole.get_object()) {
+    if (key != "name" && key != "idea" && key != "origin") plan[key] = value;
+  }
+  return pretty_json(plan);
+}
+
+class Walk {
+ public:
+  Walk(const ReplayedSearch& search, const WalkOptions& options, const Remeasurement* today)
+      : search_(search), options_(options), today_(today), page_(options.markdown) {}
+
+  Result<std::string> run() {
+    if (options_.round && !has_round(*options_.round)) return no_such_round();
+    page_.title(search_.header.name);
+    page_.paragraph(replay_caption(search_));
+    if (search_.header.published) page_.paragraph(published_run_caption(search_));
+    std::size_t next = 0;
+    for (const ReplayedRound& round : search_.rounds) {
+      const std::size_t first = next;
+      while (next < search_.candidates.size() && search_.candidates[next].round <= round.round) {
+        ++next;
+      }
+      if (options_.round && *options_.round != round.round) continue;
+      if (Result<Ok> shown = show_round(round, first, next); !shown) return shown.error();
+    }
+    return page_.take();
+  }
+
+ private:
+  bool has_round(int number) const {
+    return std::any_of(search_.rounds.begin(), search_.rounds.end(),
+                       [&](const ReplayedRound& one) { return one.round == number; });
+  }
+
+  Error no_such_round() const {
+    std::string there = "it has none";
+    if (!search_.rounds.empty()) {
+      there = "it has " + std::to_string(search_.rounds.front().round) + " to " +
+              std::to_string(search_.rounds.back().round);
+    }
+    return {search_.header.name + ": no round " + std::to_string(*options_.round) + "; " + there};
+  }
+
+  Result<Ok> show_round(const ReplayedRound& round, std::size_t first, std::size_t behind) {
+    page_.round(round.round < search_.header.settings.first_round
+                    ? "Seeds"
+                    : "Round " + std::to_string(round.round));
+    if (first == behind) page_.paragraph("No candidate.");
+    for (std::size_t i = first; i < behind; ++i) {
+      show_words(search_.candidates[i]);
+      show_facts(i);
+      if (Result<Ok> shown = show_code(search_.candidates[i]); !shown) return shown;
+    }
+    const std::vector<std::string>& survivors = round.selection.survivors;
+    page_.paragraph("Survivors: " + (survivors.empty() ? "none" : joined(survivors)) + ".");
+    return Ok{};
+  }
+
+  void show_words(const ReplayedCandidate& candidate) {
+    page_.candidate(candidate.id + ": " + first_line(candidate.idea.title));
+    if (!candidate.idea.text.empty()) page_.quote(safe(candidate.idea.text));
+  }
+
+  void show_facts(std::size_t index) {
+    const ReplayedCandidate& candidate = search_.candidates[index];
+    const Outcome& outcome = candidate.outcome;
+    if (!candidate.model.empty()) page_.fact("model", first_line(candidate.model));
+    page_.fact("verdict", verdict_text(outcome));
+    if (outcome.passed()) {
+      page_.fact("time", time_text(outcome) + ", on " + first_line(candidate.device));
+    }
+    if (today_ && today_->today[index]) show_today(index);
+    if (const PublishedRound* there = published_round(search_.header, candidate.round)) {
+      page_.fact("published", published_text(search_.header, *there));
+    }
+    if (outcome.registers >= 0) page_.fact("resources", resources_text(outcome));
+    page_.fact("started from", started_from(candidate));
+    page_.end_of_facts();
+  }
+
+  void show_today(std::size_t index) {
+    const Outcome& now = *today_->today[index];
+    page_.fact("measured again", now.passed()
+                                     ? time_text(now) + ", on " + first_line(today_->devices[index])
+                                     : verdict_text(now));
+  }
+
+  static bool is_seed(const ReplayedCandidate& candidate) {
+    return candidate.id.starts_with("seed.");
+  }
+
+  std::string started_from(const ReplayedCandidate& candidate) const {
+    if (is_seed(candidate)) return "nothing: the search was given it";
+    std::vector<std::string> names;
+    for (const std::string& id : candidate.parents) {
+      const LibraryKernel* kernel = find(id) ? nullptr : search_.header.find_library_kernel(id);
+      names.push_back(kernel ? "the library's kernel " + id + " (" + first_line(kernel->note) + ")"
+                             : id);
+    }
+    return names.empty() ? "no kernel, the problem alone" : joined(names);
+  }
+
+  const ReplayedCandidate* find(const std::string& id) const {
+    const auto found = std::find_if(search_.candidates.begin(), search_.candidates.end(),
+                                    [&](const auto& one) { return one.id == id; });
+    return found == search_.candidates.end() ? nullptr : &*found;
+  }
+
+  /// The first that is itself of the search.
+  const ReplayedCandidate* parent_of(const ReplayedCandidate& candidate) const {
+    for (const std::string& id : candidate.parents) {
+      const ReplayedCandidate* parent = find(id);
+      if (parent && parent->candidate) return parent;
+    }
+    return nullptr;
+  }
+
+  Result<Ok> show_code(const ReplayedCandidate& candidate) {
+    if (!candidate.candidate) {
+      page_.paragraph("The reply held no candidate.");
+      return Ok{};
+    }
+    const ReplayedCandidate* parent = options_.whole_code ? nullptr : parent_of(candidate);
+    if (parent) return show_differences(*parent, candidate);
+    page_.paragraph(candidate.id + "/kernel.cu, whole:");
+    page_.code("cuda", safe(candidate.candidate->program.source));
+    page_.paragraph(candidate.id + "/kernel.json, whole:");
+    page_.code("json", safe(candidate_json(*candidate.candidate)));
+    return Ok{};
+  }
+
+  Result<Ok> show_differences(const ReplayedCandidate& before, const ReplayedCandidate& after) {
+    Result<Ok> shown = show_difference(before.id, before.candidate->program.source, after.id,
+                                       after.candidate->program.source, "kernel.cu");
+    if (!shown) return shown;
+    return show_difference(before.id, plan_that_runs(*before.candidate), after.id,
+                           plan_that_runs(*after.candidate), "kernel.json");
+  }
+
+  Result<Ok> show_difference(const std::string& before_id, const std::string& before,
+                             const std::string& after_id, const std::string& after,
+                             const std::string& file) {
+    Result<std::string> difference =
+        unified_difference({before_id + "/" + file, before}, {after_id + "/" + file, after});
+    if (!difference) return difference.error();
+    if (difference->empty()) {
+      page_.paragraph(file + ": as in " + before_id + ".");
+    } else {
+      page_.paragraph(file + ", the difference to " + before_id + ":");
+      page_.code("diff", safe(*difference));
+    }
+    return Ok{};
+  }
+
+  const ReplayedSearch& search_;
+  const WalkOptions& options_;
+  const Remeasurement* today_;
+  Page page_;
+};
+
+}  // namespace
+
+Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,
+                         const Remeasurement* today) {
+  return Walk(search, options, today).run();
+}
+
+}  // namespace rekernel

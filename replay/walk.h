@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ops/result.h"
+#include "replay/replayer.h"
+
+namespace rekernel {
+
+struct WalkOptions {
+  std::optional<int> round;  ///< this one alone; seeds are the round before the first
+  bool whole_code = false;   ///< whole sources and plans in place of differences
+  bool markdown = false;     ///< text for a terminal otherwise
+};
+
+/// A search candidate by candidate: the idea, what became of it, and its code as the difference to
+/// its first parent in the search; the whole of it where there is none. Needs a replay that kept
+/// the candidates. Fails where there is no such round, and where GNU diff is missing.
+Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,
+                         const Remeasurement* today = nullptr);
+
+}  // namespace rekernel

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "harness/cli/command.h"
+#include "harness/cli/extract.h"
 #include "harness/cli/references.h"
 #include "harness/compile.h"
 #include "harness/cuda.h"
@@ -11,6 +12,7 @@
 #include "replay/metrics.h"
 #include "replay/replay_report.h"
 #include "replay/replayer.h"
+#include "replay/walk.h"
 
 namespace rekernel {
 
@@ -61,7 +63,15 @@ Result<Ok> write_report(const fs::path& folder, const ReplayedSearch& search,
   return write_file_atomically(folder / (stem + ".md"), replay_markdown(search, today));
 }
 
-void print_report(const ReplayedSearch& search, const Remeasurement* today) {
+/// What a user calls the trajectory.
+std::string name_of(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  return path == trajectory_path(project_root(), stem) ? stem : path.string();
+}
+
+/// `named`: what the user calls the trajectory.
+void print_report(const ReplayedSearch& search, const std::string& named,
+                  const Remeasurement* today) {
   std::cout << search.header.name << ": " << search.header.problem << " for "
             << search.header.device.name << "; " << search.events
             << " events reproduced byte for byte\n"
@@ -72,23 +82,7 @@ void print_report(const ReplayedSearch& search, const Remeasurement* today) {
               << to_text(remeasured_table(search, *today)) << "\n"
               << changed_choices_text(*today);
   }
-}
-
-/// Writes one candidate as a folder of its own.
-Result<fs::path> extract(const ReplayedSearch& search, const std::string& id,
-                         const fs::path& parent) {
-  const auto found = std::find_if(search.candidates.begin(), search.candidates.end(),
-                                  [&](const auto& one) { return one.id == id; });
-  if (found == search.candidates.end() || !found->candidate) {
-    return Error{search.header.name + ": no candidate \"" + id + "\""};
-  }
-  const Candidate& candidate = *found->candidate;
-  const fs::path folder = parent / candidate.name;
-  if (fs::exists(folder)) return Error{folder.string() + " exists already"};
-  Result<Ok> written = write_file_atomically(folder / "kernel.cu", candidate.program.source);
-  if (written) written = write_file_atomically(folder / "kernel.json", candidate_json(candidate));
-  if (!written) return written.error();
-  return folder;
+  std::cout << "each round's ideas and code: rekernel replay " << named << " --walk\n";
 }
 
 /// The share of problems for which a search found something correct and fast.
@@ -105,21 +99,38 @@ void print_fast_p(const std::vector<ReplayedSearch>& searches) {
   std::cout << "\n";
 }
 
+int extract(const ParsedArguments& parsed, const ReplayedSearch& search) {
+  ExtractOptions options;
+  options.id = parsed.get<std::string>("extract");
+  if (parsed.has("name")) options.name = parsed.get<std::string>("name");
+  if (parsed.has("to")) options.to = parsed.get<std::string>("to");
+  options.record = parsed.flag("record");
+  const Result<std::string> told = extract_candidate(search, options);
+  if (!told) return bad_input(told.error());
+  std::cout << *told;
+  return exit_good;
+}
+
+int print_walk(const ParsedArguments& parsed, const ReplayedSearch& search,
+               const Remeasurement* today) {
+  WalkOptions options;
+  if (parsed.has("round")) options.round = parsed.get<int>("round");
+  options.whole_code = parsed.flag("code");
+  options.markdown = parsed.flag("markdown");
+  const Result<std::string> text = walk(search, options, today);
+  if (!text) return bad_input(text.error());
+  std::cout << *text;
+  return exit_good;
+}
+
 /// One trajectory: replay, measure, report. The exit status, and the search in `kept`.
 int replay_one(const ParsedArguments& parsed, const fs::path& path,
                std::vector<ReplayedSearch>& kept, boost::json::array& reports) {
   const bool measuring = parsed.flag("measure");
-  const bool extracting = parsed.has("extract");
-  Replay replay =
-      replay_exactly(path, measuring || extracting ? KeepCandidates::yes : KeepCandidates::no);
+  const bool with_code = measuring || parsed.flag("walk") || parsed.has("extract");
+  Replay replay = replay_exactly(path, with_code ? KeepCandidates::yes : KeepCandidates::no);
   if (replay.interruption) return exit_status_of(*replay.interruption);
-  if (extracting) {
-    const Result<fs::path> folder =
-        extract(replay.search, parsed.get<std::string>("extract"), parsed.get<std::string>("to"));
-    if (!folder) return bad_input(folder.error());
-    std::cout << "wrote " << folder->string() << "\n";
-    return exit_good;
-  }
+  if (parsed.has("extract")) return extract(parsed, replay.search);
   Remeasurement today;
   if (measuring) {
     if (auto interruption = measure(replay.search, today)) return exit_status_of(*interruption);
@@ -129,13 +140,34 @@ int replay_one(const ParsedArguments& parsed, const fs::path& path,
     Result<Ok> written = write_report(parsed.get<std::string>("output"), replay.search, shown);
     if (!written) return bad_input(written.error());
   }
+  if (parsed.flag("walk")) return print_walk(parsed, replay.search, shown);
   if (parsed.flag("json")) {
     reports.push_back(replay_json(replay.search, shown));
   } else {
-    print_report(replay.search, shown);
+    print_report(replay.search, name_of(path), shown);
   }
   kept.push_back(std::move(replay.search));
   return exit_good;
+}
+
+/// Options that only mean something beside others.
+Result<Ok> check_combination(const ParsedArguments& parsed) {
+  for (const char* option : {"code", "markdown"}) {
+    if (parsed.flag(option) && !parsed.flag("walk")) {
+      return Error{std::string("--") + option + ": expected --walk with it"};
+    }
+  }
+  if (parsed.has("round") && !parsed.flag("walk")) {
+    return Error{"--round: expected --walk with it"};
+  }
+  if (parsed.flag("walk") && (parsed.flag("json") || parsed.has("extract"))) {
+    return Error{"--walk: expected neither --json nor --extract with it"};
+  }
+  const bool naming = parsed.has("name") || parsed.has("to") || parsed.flag("record");
+  if (naming && !parsed.has("extract")) {
+    return Error{"--name, --to and --record: expected --extract with them"};
+  }
+  return Ok{};
 }
 
 }  // namespace
@@ -145,17 +177,29 @@ int replay_command(const std::vector<std::string>& arguments) {
   options.add_options()("trajectory", po::value<std::vector<std::string>>()->composing(),
                         "name (of trajectories/NAME.jsonl) or file; all by default")(
       "measure", po::bool_switch(), "compile, check and time every candidate again on this GPU")(
+      "walk", po::bool_switch(),
+      "candidate by candidate: idea, verdict, time, and the code's difference to its parent")(
+      "round", po::value<int>(), "with --walk: this round alone")(
+      "code", po::bool_switch(), "with --walk: the whole code in place of differences")(
+      "markdown", po::bool_switch(), "with --walk: print Markdown")(
       "output", po::value<std::string>(), "folder for the report as JSON and Markdown")(
       "json", po::bool_switch(), "print the reports as a JSON list")(
       "extract", po::value<std::string>(),
       "write this candidate (r4.i2.b1) as a folder, and no more")(
-      "to", po::value<std::string>()->default_value("."), "folder for --extract");
+      "to", po::value<std::string>(),
+      "folder for --extract; the present one by default, with --record generated/PROBLEM")(
+      "name", po::value<std::string>(), "name of the kernel that --extract writes")(
+      "record", po::bool_switch(),
+      "with --extract: the search's measurement becomes the kernel's in results/<gpu>/bench.json");
   po::positional_options_description positional;
   positional.add("trajectory", -1);
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel replay [NAME_OR_FILE…] [options]",
-                      "rekernel replay conv2d --measure --output results", options, positional);
+                      "rekernel replay conv2d-13-rounds --walk\n"
+                      "  rekernel replay softmax --measure --output results",
+                      options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
+  if (Result<Ok> checked = check_combination(parsed); !checked) return bad_input(checked.error());
 
   std::vector<fs::path> paths;
   if (parsed.has("trajectory")) {

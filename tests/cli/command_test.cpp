@@ -12,9 +12,11 @@
 #include <fstream>
 #include <string>
 
+#include "harness/candidate.h"
 #include "harness/cuda.h"
 #include "harness/json.h"
 #include "harness/noise.h"
+#include "harness/record.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -27,9 +29,10 @@ struct Outcome {
   std::string output;  ///< both streams
 };
 
-Outcome rekernel_program(const std::string& arguments) {
-  const std::string command = std::string("cd \"") + REKERNEL_SOURCE_DIR + "\" && \"" +
-                              REKERNEL_PROGRAM + "\" " + arguments + " 2>&1";
+Outcome rekernel_program(const std::string& arguments,
+                         const std::string& folder = REKERNEL_SOURCE_DIR) {
+  const std::string command =
+      "cd \"" + folder + "\" && \"" + REKERNEL_PROGRAM + "\" " + arguments + " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot start " + command);
   Outcome outcome;
@@ -41,8 +44,9 @@ Outcome rekernel_program(const std::string& arguments) {
   return outcome;
 }
 
-void expect_bad_input(const std::string& arguments, const std::string& part_of_message) {
-  const Outcome outcome = rekernel_program(arguments);
+void expect_bad_input(const std::string& arguments, const std::string& part_of_message,
+                      const std::string& folder = REKERNEL_SOURCE_DIR) {
+  const Outcome outcome = rekernel_program(arguments, folder);
   EXPECT_EQ(outcome.exit_status, 2) << arguments << "\n" << outcome.output;
   EXPECT_TRUE(outcome.output.starts_with("rekernel: ")) << outcome.output;
   EXPECT_NE(outcome.output.find(part_of_message), std::string::npos) << outcome.output;
@@ -113,6 +117,122 @@ TEST_F(Command, ListIsJsonOnRequest) {
   Result<boost::json::value> json = parse_json(outcome.output, "list");
   ASSERT_TRUE(json.ok()) << json.error().message;
   EXPECT_EQ(json->at("problems").as_array().size(), catalog().size());
+}
+
+TEST_F(Command, ReplayPrintsTheTableAndTellsOfTheWalk) {
+  const Outcome outcome = rekernel_program("replay conv2d-13-rounds");
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with("rekernel replay conv2d-13-rounds --walk\n"))
+      << outcome.output;
+  EXPECT_EQ(outcome.output.find("+++ "), std::string::npos);
+  const Outcome help = rekernel_program("replay --help");
+  EXPECT_NE(help.output.find("\n  rekernel replay conv2d-13-rounds --walk\n"), std::string::npos)
+      << help.output;
+}
+
+TEST_F(Command, TheWalkShowsARoundsDifferenceBesideThePublishedTime) {
+  const Outcome text = rekernel_program("replay conv2d-13-rounds --walk --round 5");
+  ASSERT_EQ(text.exit_status, 0) << text.output;
+  EXPECT_NE(text.output.find("\n--- r4.i1.b1/kernel.cu\n+++ r5.i1.b1/kernel.cu\n"),
+            std::string::npos)
+      << text.output;
+  EXPECT_NE(text.output.find("\npublished: 1.910 ms"), std::string::npos);
+  const Outcome markdown =
+      rekernel_program("replay conv2d-13-rounds --walk --round 5 --code --markdown");
+  ASSERT_EQ(markdown.exit_status, 0) << markdown.output;
+  EXPECT_NE(markdown.output.find("\n```cuda\n"), std::string::npos);
+  EXPECT_EQ(markdown.output.find("\n+++ "), std::string::npos);
+}
+
+TEST_F(Command, TheWalkRefusesWhatItCannotShow) {
+  expect_bad_input("replay conv2d-13-rounds --walk --round 14", "no round 14; it has 0 to 13");
+  expect_bad_input("replay conv2d-13-rounds --round 5", "expected --walk");
+  expect_bad_input("replay conv2d-13-rounds --markdown", "expected --walk");
+  expect_bad_input("replay conv2d-13-rounds --walk --json", "neither --json nor --extract");
+}
+
+/// A project of its own, with the committed searches' files and nothing measured yet.
+class ExtractCommand : public CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    for (const char* name : {"generated", "results"}) fs::create_directories(folder_ / name);
+  }
+  static std::string extract(const std::string& options,
+                             const std::string& search = "conv2d-13-rounds") {
+    return std::string("replay \"") + REKERNEL_SOURCE_DIR + "/trajectories/" + search +
+           ".jsonl\" --extract " + options;
+  }
+  fs::path bench() const { return folder_ / "results/h200/bench.json"; }
+};
+
+TEST_F(ExtractCommand, TakesACandidateUnderAnotherName) {
+  const Outcome outcome =
+      rekernel_program(extract("r5.i1.b1 --to taken --name mine"), folder_.string());
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const Result<Candidate> candidate = load_candidate(folder_ / "taken/mine");
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  EXPECT_EQ(candidate->name, "mine");
+  EXPECT_EQ(candidate->origin.candidate, "r5.i1.b1");
+  EXPECT_FALSE(fs::exists(bench()));
+  expect_bad_input(extract("r5.i1.b1 --to taken --name mine"), "exists already", folder_.string());
+  expect_bad_input(extract("r5.i1.b1 --name ../mine"), "--name: name: expected", folder_.string());
+  expect_bad_input(extract("r99.i1.b1 --name mine"), "no candidate \"r99.i1.b1\"",
+                   folder_.string());
+  expect_bad_input("replay conv2d-13-rounds --record", "expected --extract");
+  expect_bad_input("replay conv2d-13-rounds --name mine", "expected --extract");
+}
+
+TEST_F(ExtractCommand, RecordsTheSearchsMeasurement) {
+  const Outcome outcome =
+      rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.string());
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const Result<Candidate> candidate = load_candidate(folder_ / "generated/conv2d/port");
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  const Result<Bench> made = load_bench(bench());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->device_name, "NVIDIA H200");
+  EXPECT_EQ(made->multiprocessors, 132);
+  ASSERT_EQ(made->rows.size(), 1u);
+  EXPECT_EQ(made->rows[0].kernel, "port");
+  // What verify asks of a committed kernel: a row of its content that passed.
+  EXPECT_EQ(made->rows[0].sha256, candidate_sha256(*candidate));
+  EXPECT_EQ(made->rows[0].status, Status::passed);
+  EXPECT_GT(made->rows[0].median_ns, 0);
+
+  fs::copy_file(fs::path(REKERNEL_SOURCE_DIR) / "results/published.json",
+                folder_ / "results/published.json");
+  const Outcome report = rekernel_program("report", folder_.string());
+  EXPECT_NE(report.output.find("port"), std::string::npos) << report.output;
+  EXPECT_EQ(report.output.find("0.00 TB/s"), std::string::npos) << report.output;
+}
+
+TEST_F(ExtractCommand, MergesIntoARecordThatIsThere) {
+  fs::create_directories(bench().parent_path());
+  fs::copy_file(fs::path(REKERNEL_SOURCE_DIR) / "results/h200/bench.json", bench());
+  const Result<Bench> before = load_bench(bench());
+  ASSERT_TRUE(before.ok()) << before.error().message;
+  ASSERT_EQ(
+      rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.string()).exit_status, 0);
+  const Result<Bench> after = load_bench(bench());
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  EXPECT_EQ(after->rows.size(), before->rows.size() + 1);
+  EXPECT_EQ(after->ceilings.copy_bytes_per_s, before->ceilings.copy_bytes_per_s);
+  EXPECT_EQ(after->l2_bytes, before->l2_bytes);
+  EXPECT_EQ(after->toolchain.at("PyTorch"), before->toolchain.at("PyTorch"));
+}
+
+TEST_F(ExtractCommand, RefusesToRecordWhatHasNoPlaceOrDidNotPass) {
+  const std::string folder = folder_.string();
+  expect_bad_input(extract("r0.i1.b1 --name port --record --to elsewhere"), "--record: expected",
+                   folder);
+  expect_bad_input(extract("r1.i2.b2 --name wrong --record", "layernorm"),
+                   "r1.i2.b2 did not pass (wrong_result)", folder);
+  EXPECT_FALSE(fs::exists(folder_ / "generated/layernorm/wrong"));
+  fs::create_directories(bench().parent_path());
+  write("results/h200/bench.json", "{}");
+  expect_bad_input(extract("r0.i1.b1 --name port --record"), "bench.json", folder);
+  EXPECT_FALSE(fs::exists(folder_ / "generated/conv2d/port")) << "nothing was written";
 }
 
 TEST_F(Command, EvaluateWithoutAGpuSaysSo) {

@@ -27,14 +27,27 @@ std::string printed(const char* format, double value) {
   return text;
 }
 
-/// The library configuration (PyTorch left out) with the shortest time.
-const RecordedReference* strongest_library(const BenchRow& row) {
-  const RecordedReference* strongest = nullptr;
+/// The library's configurations that were timed beside the kernel, PyTorch left out.
+std::vector<const RecordedReference*> libraries(const BenchRow& row) {
+  std::vector<const RecordedReference*> found;
   for (const RecordedReference& reference : row.references) {
     if (!reference.unavailable.empty() || reference.id.starts_with("pytorch_")) continue;
-    if (!strongest || reference.median_ns < strongest->median_ns) strongest = &reference;
+    found.push_back(&reference);
   }
-  return strongest;
+  return found;
+}
+
+/// The one with the shortest time; none where the problem's other rows were timed beside more of
+/// them (a search times few), since the strongest may be missing.
+const RecordedReference* strongest_library(const Bench& bench, const BenchRow& row) {
+  const std::vector<const RecordedReference*> timed = libraries(row);
+  for (const BenchRow& other : bench.rows) {
+    if (other.problem == row.problem && libraries(other).size() > timed.size()) return nullptr;
+  }
+  const auto strongest =
+      std::min_element(timed.begin(), timed.end(),
+                       [](const auto* a, const auto* b) { return a->median_ns < b->median_ns; });
+  return strongest == timed.end() ? nullptr : *strongest;
 }
 
 std::string named_percent(const RecordedReference* reference) {
@@ -156,7 +169,7 @@ Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigur
     table.rows.push_back(
         {row.problem, row.kernel, row.median_ns > 0 ? milliseconds(row.median_ns) : missing,
          headline ? headline->id : missing, headline ? milliseconds(headline->median_ns) : missing,
-         headline_percent(headline), named_percent(strongest_library(row)),
+         headline_percent(headline), named_percent(strongest_library(bench, row)),
          plain_percent(row.find("pytorch_eager")), plain_percent(row.find("pytorch_compile")),
          published_percent(row.problem, published), floor_share(row), verdict});
   }

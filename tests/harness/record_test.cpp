@@ -115,6 +115,20 @@ TEST(Report, TableNamesTheReferenceAndTheStrongestLibrary) {
   EXPECT_NE(text.find("passed: strict, robust"), std::string::npos) << text;
 }
 
+TEST(Report, TableLeavesTheStrongestLibraryOpenWhereFewerWereTimed) {
+  BenchRow few = row("softmax", "found_by_a_search", 600'000);
+  std::erase_if(few.references, [](const auto& one) { return one.id == "cudnn_other"; });
+  const Table table = bench_table(bench_of({few, row("softmax", "online", 600'000)}), {});
+  const auto strongest = [&](std::size_t index) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (table.columns[i].heading == "% of strongest library") return table.rows[index][i];
+    }
+    return std::string("no such column");
+  };
+  EXPECT_EQ(strongest(0), "–");
+  EXPECT_EQ(strongest(1), "100.0% (cudnn_other 0.6000)");
+}
+
 TEST(Report, MarkdownEscapesPipes) {
   const Table table{{{"a"}, {"b", true}}, {{"x|y", "1"}}};
   EXPECT_EQ(to_markdown(table), "| a | b |\n|---|---:|\n| x\\|y | 1 |\n");

@@ -85,6 +85,19 @@ void print_report(const ReplayedSearch& search, const std::string& named,
   std::cout << "each round's ideas and code: rekernel replay " << named << " --walk\n";
 }
 
+/// Candidate by candidate; the options that only mean something then ask for it too.
+bool walks(const ParsedArguments& parsed) {
+  return parsed.flag("walk") || parsed.flag("code") || parsed.flag("markdown") ||
+         parsed.has("round");
+}
+
+/// A published run is there to be watched: asked for by its name, it is shown with its code.
+bool to_be_watched(const ParsedArguments& parsed, const ReplayedSearch& search) {
+  const bool asked_for =
+      parsed.has("trajectory") && parsed.get<std::vector<std::string>>("trajectory").size() == 1;
+  return asked_for && search.header.published && !parsed.flag("table") && !parsed.flag("json");
+}
+
 /// The share of problems for which a search found something correct and fast.
 void print_fast_p(const std::vector<ReplayedSearch>& searches) {
   std::vector<TaskResult> tasks;
@@ -127,7 +140,8 @@ int print_walk(const ParsedArguments& parsed, const ReplayedSearch& search,
 int replay_one(const ParsedArguments& parsed, const fs::path& path,
                std::vector<ReplayedSearch>& kept, boost::json::array& reports) {
   const bool measuring = parsed.flag("measure");
-  const bool with_code = measuring || parsed.flag("walk") || parsed.has("extract");
+  const bool tables_alone = !parsed.has("trajectory") || parsed.flag("table");
+  const bool with_code = measuring || walks(parsed) || !tables_alone;
   Replay replay = replay_exactly(path, with_code ? KeepCandidates::yes : KeepCandidates::no);
   if (replay.interruption) return exit_status_of(*replay.interruption);
   if (parsed.has("extract")) return extract(parsed, replay.search);
@@ -140,10 +154,14 @@ int replay_one(const ParsedArguments& parsed, const fs::path& path,
     Result<Ok> written = write_report(parsed.get<std::string>("output"), replay.search, shown);
     if (!written) return bad_input(written.error());
   }
-  if (parsed.flag("walk")) return print_walk(parsed, replay.search, shown);
+  if (walks(parsed)) return print_walk(parsed, replay.search, shown);
   if (parsed.flag("json")) {
     reports.push_back(replay_json(replay.search, shown));
   } else {
+    if (to_be_watched(parsed, replay.search)) {
+      if (const int status = print_walk(parsed, replay.search, shown)) return status;
+      std::cout << "\n";
+    }
     print_report(replay.search, name_of(path), shown);
   }
   kept.push_back(std::move(replay.search));
@@ -152,16 +170,14 @@ int replay_one(const ParsedArguments& parsed, const fs::path& path,
 
 /// Options that only mean something beside others.
 Result<Ok> check_combination(const ParsedArguments& parsed) {
-  for (const char* option : {"code", "markdown"}) {
-    if (parsed.flag(option) && !parsed.flag("walk")) {
-      return Error{std::string("--") + option + ": expected --walk with it"};
-    }
+  const bool other_output = parsed.flag("json") || parsed.flag("table") || parsed.has("extract");
+  if (walks(parsed) && other_output) {
+    return Error{
+        "--walk, --round, --code, --markdown: expected none of --json, --table and "
+        "--extract with them"};
   }
-  if (parsed.has("round") && !parsed.flag("walk")) {
-    return Error{"--round: expected --walk with it"};
-  }
-  if (parsed.flag("walk") && (parsed.flag("json") || parsed.has("extract"))) {
-    return Error{"--walk: expected neither --json nor --extract with it"};
+  if (parsed.flag("table") && parsed.has("extract")) {
+    return Error{"--table: expected no --extract with it"};
   }
   const bool naming = parsed.has("name") || parsed.has("to") || parsed.flag("record");
   if (naming && !parsed.has("extract")) {
@@ -179,9 +195,10 @@ int replay_command(const std::vector<std::string>& arguments) {
       "measure", po::bool_switch(), "compile, check and time every candidate again on this GPU")(
       "walk", po::bool_switch(),
       "candidate by candidate: idea, verdict, time, and the code's difference to its parent")(
-      "round", po::value<int>(), "with --walk: this round alone")(
-      "code", po::bool_switch(), "with --walk: the whole code in place of differences")(
-      "markdown", po::bool_switch(), "with --walk: print Markdown")(
+      "table", po::bool_switch(), "the tables alone, for a published run too")(
+      "round", po::value<int>(), "a walk through this round alone")(
+      "code", po::bool_switch(), "a walk with the whole code in place of differences")(
+      "markdown", po::bool_switch(), "a walk as Markdown")(
       "output", po::value<std::string>(), "folder for the report as JSON and Markdown")(
       "json", po::bool_switch(), "print the reports as a JSON list")(
       "extract", po::value<std::string>(),

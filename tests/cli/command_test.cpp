@@ -119,8 +119,18 @@ TEST_F(Command, ListIsJsonOnRequest) {
   EXPECT_EQ(json->at("problems").as_array().size(), catalog().size());
 }
 
-TEST_F(Command, ReplayPrintsTheTableAndTellsOfTheWalk) {
+TEST_F(Command, APublishedRunIsWalkedThroughBeforeItsTable) {
   const Outcome outcome = rekernel_program("replay conv2d-13-rounds");
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const std::size_t last_round = outcome.output.find("\n+++ r13.i1.b1/kernel.cu\n");
+  const std::size_t table = outcome.output.find("58 events reproduced byte for byte");
+  ASSERT_NE(last_round, std::string::npos) << outcome.output;
+  ASSERT_NE(table, std::string::npos) << outcome.output;
+  EXPECT_LT(last_round, table);
+}
+
+TEST_F(Command, ReplayPrintsTheTableAndTellsOfTheWalk) {
+  const Outcome outcome = rekernel_program("replay conv2d-13-rounds --table");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   EXPECT_TRUE(outcome.output.ends_with("rekernel replay conv2d-13-rounds --walk\n"))
       << outcome.output;
@@ -131,7 +141,7 @@ TEST_F(Command, ReplayPrintsTheTableAndTellsOfTheWalk) {
 }
 
 TEST_F(Command, TheWalkShowsARoundsDifferenceBesideThePublishedTime) {
-  const Outcome text = rekernel_program("replay conv2d-13-rounds --walk --round 5");
+  const Outcome text = rekernel_program("replay conv2d-13-rounds --round 5");
   ASSERT_EQ(text.exit_status, 0) << text.output;
   EXPECT_NE(text.output.find("\n--- r4.i1.b1/kernel.cu\n+++ r5.i1.b1/kernel.cu\n"),
             std::string::npos)
@@ -146,9 +156,9 @@ TEST_F(Command, TheWalkShowsARoundsDifferenceBesideThePublishedTime) {
 
 TEST_F(Command, TheWalkRefusesWhatItCannotShow) {
   expect_bad_input("replay conv2d-13-rounds --walk --round 14", "no round 14; it has 0 to 13");
-  expect_bad_input("replay conv2d-13-rounds --round 5", "expected --walk");
-  expect_bad_input("replay conv2d-13-rounds --markdown", "expected --walk");
-  expect_bad_input("replay conv2d-13-rounds --walk --json", "neither --json nor --extract");
+  expect_bad_input("replay conv2d-13-rounds --walk --table", "expected none of --json");
+  expect_bad_input("replay conv2d-13-rounds --round 5 --json", "expected none of --json");
+  expect_bad_input("replay conv2d-13-rounds --code --extract r1.i1.b1", "expected none of --json");
 }
 
 /// A project of its own, with the committed searches' files and nothing measured yet.

@@ -291,9 +291,7 @@ Result<ErrorsRecord> errors_from_json(const boost::json::value& json, const std:
 }
 
 Result<ErrorsRecord> load_errors(const fs::path& path) {
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  Result<boost::json::value> json = parse_json(*text, path.string());
+  Result<boost::json::value> json = read_json_file(path);
   if (!json) return json.error();
   return errors_from_json(*json, path.string());
 }

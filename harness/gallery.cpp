@@ -45,9 +45,7 @@ std::vector<std::string> read_badges(JsonReader reader) {
 
 Result<Cheat> load_cheat(const fs::path& folder) {
   const fs::path path = folder / "expected.json";
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  Result<boost::json::value> json = parse_json(*text, path.string());
+  Result<boost::json::value> json = read_json_file(path);
   if (!json) return json.error();
   JsonReader reader(path.string(), *json);
   Cheat cheat;

@@ -9,6 +9,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "harness/files.h"
+
 namespace rekernel {
 namespace {
 
@@ -244,6 +246,12 @@ Result<json::value> parse_json(std::string_view text, const std::string& where) 
                  ": not valid JSON: " + (problem.empty() ? status.message() : problem)};
   }
   return parser.handler().values.release();
+}
+
+Result<boost::json::value> read_json_file(const std::filesystem::path& path) {
+  const Result<std::string> text = read_file(path);
+  if (!text) return text.error();
+  return parse_json(*text, path.string());
 }
 
 std::string pretty_json(const json::value& value) {

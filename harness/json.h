@@ -16,6 +16,9 @@ namespace rekernel {
 /// Parses strict JSON. `where` (a file name, say) starts every error message.
 Result<boost::json::value> parse_json(std::string_view text, const std::string& where);
 
+/// The same of a file, whose path starts the messages.
+Result<boost::json::value> read_json_file(const std::filesystem::path& path);
+
 /// Two-space indented JSON with a final newline; short arrays and objects stay on one line.
 std::string pretty_json(const boost::json::value& value);
 

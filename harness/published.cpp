@@ -2,16 +2,13 @@
 
 #include <boost/json.hpp>
 
-#include "harness/files.h"
 #include "harness/json.h"
 
 namespace rekernel {
 
 Result<std::map<std::string, PublishedFigures>> load_published(const std::filesystem::path& root) {
   const std::filesystem::path path = root / "results" / "published.json";
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  Result<boost::json::value> json = parse_json(*text, path.string());
+  Result<boost::json::value> json = read_json_file(path);
   if (!json) return json.error();
 
   JsonReader reader(path.string(), *json);

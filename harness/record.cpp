@@ -257,9 +257,7 @@ Result<Bench> bench_from_json(const boost::json::value& json, const std::string&
 }
 
 Result<Bench> load_bench(const std::filesystem::path& path) {
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  Result<boost::json::value> json = parse_json(*text, path.string());
+  Result<boost::json::value> json = read_json_file(path);
   if (!json) return json.error();
   return bench_from_json(*json, path.string());
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "harness/files.h"
 #include "harness/json.h"
 
 namespace rekernel {
@@ -41,9 +40,7 @@ Result<Continuation> continuation_from_json(const json::object& event, const Set
 
 Result<Continuation> load_continuation(const std::filesystem::path& path,
                                        const Settings& settings) {
-  Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  Result<json::value> value = parse_json(*text, path.string());
+  Result<json::value> value = read_json_file(path);
   if (!value) return value.error();
   if (!value->is_object()) return Error{path.string() + ": expected an object"};
   return continuation_from_json(value->get_object(), settings, path.string());

@@ -58,9 +58,7 @@ Result<LibraryKernel> load_library_kernel(const LibraryEntry& entry, const fs::p
 }  // namespace
 
 Result<SearchFile> load_search_file(const fs::path& path) {
-  Result<std::string> text = read_file(path, std::size_t{16} << 20);
-  if (!text) return text.error();
-  const Result<json::value> value = parse_json(*text, path.string());
+  const Result<json::value> value = read_json_file(path);
   if (!value) return value.error();
   JsonReader reader(path.string(), *value);
   SearchFile file;

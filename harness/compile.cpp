@@ -12,6 +12,7 @@
 #include "harness/cubin.h"
 #include "harness/files.h"
 #include "harness/library.h"
+#include "harness/text.h"
 
 namespace rekernel {
 namespace {
@@ -178,12 +179,6 @@ std::string file_of(const CompiledProgram& program) {
   append_field(payload, program.log);
   append_field(payload, program.cubin);
   return std::string(cache_magic) + sha256_hex(payload) + payload;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// Bytes that an argument takes as a kernel parameter.

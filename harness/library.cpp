@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "harness/text.h"
+
 namespace rekernel {
 namespace {
 
@@ -59,12 +61,6 @@ std::string path_of(void* handle, const std::string& fallback) {
     return map->l_name;
   }
   return fallback;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// Opens libraries by path or by name and keeps the reason why one that is there could not be

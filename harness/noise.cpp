@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cstdio>
 #include <limits>
 
 #include "harness/files.h"
 #include "harness/json.h"
 #include "harness/record.h"
 #include "harness/statistics.h"
+#include "harness/text.h"
 
 namespace rekernel {
 
@@ -41,12 +41,6 @@ NoiseRow read_row(JsonReader reader) {
   }
   reader.no_other_keys();
   return row;
-}
-
-std::string printed(const char* format, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 std::string caption(const NoiseRecord& record) {

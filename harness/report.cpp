@@ -1,8 +1,9 @@
 #include "harness/report.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
+
+#include "harness/text.h"
 
 namespace rekernel {
 
@@ -19,12 +20,6 @@ std::size_t width(const std::string& text) {
 std::string padded(const std::string& text, std::size_t target, bool right_aligned) {
   const std::string blanks(target - std::min(target, width(text)), ' ');
   return right_aligned ? blanks + text : text + blanks;
-}
-
-std::string printed(const char* format, double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 /// The library's configurations that were timed beside the kernel, PyTorch left out.
@@ -79,12 +74,6 @@ std::string floor_share(const BenchRow& row) {
   if (row.median_ns <= 0) return missing;
   return percent_text(100.0 * static_cast<double>(row.floor_ns) /
                       static_cast<double>(row.median_ns));
-}
-
-std::string joined(const std::vector<std::string>& words, const char* separator) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
-  return text;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <limits>
 
+#include "harness/text.h"
 #include "replay/event.h"
 
 namespace rekernel {
@@ -103,12 +104,6 @@ void read_headline(JsonReader reader, Outcome& outcome) {
 std::string error_of(JsonReader reader, const char* key) {
   JsonReader value = reader.required(key);
   return value.raw().is_null() ? "infinite" : value.string(64);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 }  // namespace

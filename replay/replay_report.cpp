@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cstdio>
 #include <map>
 
+#include "harness/text.h"
 #include "replay/metrics.h"
 
 namespace rekernel {
@@ -14,15 +14,10 @@ namespace json = boost::json;
 
 bool is_seed(const ReplayedCandidate& candidate) { return candidate.id.starts_with("seed."); }
 
-std::string decimal(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+std::string decimal(double value) { return printed("%.3g", value); }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+std::string joined_or_none(const std::vector<std::string>& words) {
+  const std::string text = joined(words);
   return text.empty() ? "none" : text;
 }
 
@@ -281,8 +276,8 @@ std::string published_run_caption(const ReplayedSearch& search) {
   std::vector<std::string> names;
   for (const auto& [name, number] : devices) names.push_back(name);
   return "ms and % of " + (reference.empty() ? "reference" : reference) + ": recorded on " +
-         joined(names) + ". Published: " + search.header.published->source + "; reference " +
-         milliseconds(search.header.published->reference_ns) +
+         joined_or_none(names) + ". Published: " + search.header.published->source +
+         "; reference " + milliseconds(search.header.published->reference_ns) +
          " ms, and \"published ms give\" is that time divided by the round's. " +
          search.header.notes;
 }
@@ -292,7 +287,8 @@ std::string changed_choices_text(const Remeasurement& today) {
   std::string text;
   for (const ChangedChoice& choice : today.changed) {
     text += "Round " + std::to_string(choice.round) + ": recorded survivors " +
-            joined(choice.recorded) + "; today's times choose " + joined(choice.today) + ".\n";
+            joined_or_none(choice.recorded) + "; today's times choose " +
+            joined_or_none(choice.today) + ".\n";
   }
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include "harness/difference.h"
 #include "harness/json.h"
+#include "harness/text.h"
 #include "replay/event.h"
 #include "replay/replay_report.h"
 
@@ -25,12 +26,6 @@ std::string safe(std::string_view bytes) {
 
 std::string first_line(std::string_view text) {
   return shortened(safe(text.substr(0, text.find('\n'))), 400);
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 /// The page under construction, as text for a terminal or as Markdown.

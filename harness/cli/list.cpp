@@ -7,17 +7,12 @@
 #include "harness/cli/references.h"
 #include "harness/json.h"
 #include "harness/report.h"
+#include "harness/text.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
 
 namespace {
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 std::string shape_text(const Tensor& tensor) {
   std::string text = tensor.name + "(";

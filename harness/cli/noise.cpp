@@ -86,7 +86,7 @@ int noise_command(const std::vector<std::string>& arguments) {
   positional.add("subject", -1);
   const ParsedArguments parsed = parse_arguments(
       arguments, "rekernel noise [PROBLEM|DIR…] [options]",
-      "rekernel noise conv2d generated/softmax/row_in_l2 --record", options, positional);
+      "rekernel noise conv2d generated/softmax/cluster_with_prefetch --record", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
 
   EvaluateOptions evaluate_options;

@@ -3,7 +3,6 @@
 // would.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +20,7 @@
 #include "harness/gallery.h"
 #include "ops/catalog.h"
 #include "tests/evaluate_program.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -77,13 +77,10 @@ void expect_caught_or_compiled(const Cheat& fixture, const fs::path& folder) {
             to_string(is_early(fixture) ? fixture.status : Status::passed));
 }
 
-/// The fixture under another name and with another text, in a folder that its owner removes.
+/// The fixture under another name and with another text.
 class Disguise {
  public:
-  explicit Disguise(const Cheat& cheat)
-      : folder_(fs::temp_directory_path() /
-                ("rekernel_" + std::to_string(::getpid()) + "_disguise")) {
-    fs::create_directory(folder_);
+  explicit Disguise(const Cheat& cheat) {
     std::string plan = *read_file(cheat.folder / "kernel.json");
     const std::string name = "\"name\": \"" + cheat.folder.filename().string() + "\"";
     if (const std::size_t at = plan.find(name); at != std::string::npos) {
@@ -97,13 +94,10 @@ class Disguise {
       std::ofstream(folder_ / "kernel.cu") << "int innocent;\n" << *read_file(source);
     }
   }
-  Disguise(const Disguise&) = delete;
-  Disguise& operator=(const Disguise&) = delete;
-  ~Disguise() { fs::remove_all(folder_); }
-  const fs::path& folder() const { return folder_; }
+  const fs::path& folder() const { return folder_.path(); }
 
  private:
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 class NvrtcAdversarial : public testing::TestWithParam<Cheat> {};

@@ -1,11 +1,11 @@
 #include "harness/compile_isolated.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
 #include "harness/files.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -17,15 +17,6 @@ using Clock = std::chrono::steady_clock;
 /// Every test has a cache of its own.
 class NvrtcIsolated : public testing::Test {
  protected:
-  NvrtcIsolated() : compiler_(Compiler::load()) {
-    std::string pattern = testing::TempDir() + "rekernel_isolated_XXXXXX";
-    cache_ = ::mkdtemp(pattern.data());
-    ::setenv("REKERNEL_CACHE", cache_.c_str(), 1);
-  }
-  ~NvrtcIsolated() override {
-    ::unsetenv("REKERNEL_CACHE");
-    fs::remove_all(cache_);
-  }
   void SetUp() override { ASSERT_TRUE(compiler_.ok()) << compiler_.error().message; }
 
   CompileOutcome compile(const Program& program, const std::string& header = {},
@@ -49,8 +40,9 @@ class NvrtcIsolated : public testing::Test {
     return outcome;
   }
 
-  Result<Compiler> compiler_;
-  fs::path cache_;
+  Result<Compiler> compiler_ = Compiler::load();
+  TemporaryFolder cache_;
+  ScopedVariable variable_{"REKERNEL_CACHE", cache_.path().string()};
 };
 
 Program harmless() {

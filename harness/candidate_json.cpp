@@ -499,10 +499,6 @@ double shortest_decimal(float value) {
   return decimal;
 }
 
-json::array integers_json(const std::vector<std::int64_t>& values) {
-  return json::array(values.begin(), values.end());
-}
-
 /// Extents without the ones at the end.
 json::array extents_json(const std::array<std::int64_t, 3>& extents) {
   std::size_t size = 3;
@@ -548,10 +544,12 @@ json::value argument_json(const TensorMapArgument& map) {
   result["of"] = map.buffer;
   result["dtype"] = to_string(map.dtype);
   if (map.offset_bytes != 0) result["offset_bytes"] = map.offset_bytes;
-  result["dims"] = integers_json(map.dims);
-  result["strides_bytes"] = integers_json(map.strides_bytes);
-  result["box"] = integers_json(map.box);
-  if (!map.element_strides.empty()) result["element_strides"] = integers_json(map.element_strides);
+  result["dims"] = json::value_from(map.dims);
+  result["strides_bytes"] = json::value_from(map.strides_bytes);
+  result["box"] = json::value_from(map.box);
+  if (!map.element_strides.empty()) {
+    result["element_strides"] = json::value_from(map.element_strides);
+  }
   if (map.swizzle != TensorMapArgument::Swizzle::none) {
     result["swizzle"] = name_of(map.swizzle, swizzle_names);
   }

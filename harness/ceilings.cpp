@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "ops/inputs.h"
 #include "ops/operators.h"
@@ -85,6 +86,16 @@ std::int64_t implausible_below_ns(const Problem& problem, const Ceilings& ceilin
   return std::llround(plausible_share_of_floor *
                       std::max(nanoseconds(bytes, ceilings.copy_bytes_per_s),
                                nanoseconds(operations, ceilings.fp16_flops_per_s)));
+}
+
+std::optional<Rejection> check_plausibility(std::int64_t median_ns, const Problem& problem,
+                                            const Ceilings& ceilings,
+                                            const DeviceProperties& device) {
+  const std::int64_t limit = implausible_below_ns(problem, ceilings, device);
+  if (median_ns >= limit) return std::nullopt;
+  return Rejection{Status::implausible_time, "median " + std::to_string(median_ns) +
+                                                 " ns: this device cannot do the work in under " +
+                                                 std::to_string(limit)};
 }
 
 }  // namespace rekernel

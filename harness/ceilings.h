@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "harness/check.h"
 #include "harness/device_tools.h"
 #include "harness/evaluate.h"
 
@@ -26,5 +28,10 @@ std::int64_t floor_ns(const Problem& problem, const Ceilings& ceilings, int prod
 /// measured ceilings leave on the table.
 std::int64_t implausible_below_ns(const Problem& problem, const Ceilings& ceilings,
                                   const DeviceProperties& device);
+
+/// `implausible_time` for a median that is not believed.
+std::optional<Rejection> check_plausibility(std::int64_t median_ns, const Problem& problem,
+                                            const Ceilings& ceilings,
+                                            const DeviceProperties& device);
 
 }  // namespace rekernel

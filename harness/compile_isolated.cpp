@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <vector>
@@ -19,6 +20,13 @@ namespace {
 /// Of addresses. No committed kernel takes half a gigabyte.
 constexpr std::int64_t memory_bytes = std::int64_t{2} << 30;
 constexpr std::chrono::seconds time_to_answer{5};
+
+/// A third of the deadline, on the one core that NVRTC uses: what never ends has the same verdict
+/// on an idle machine and on a busy one, long before it has filled its memory.
+std::chrono::seconds processor_time(std::chrono::milliseconds deadline) {
+  return std::max(std::chrono::duration_cast<std::chrono::seconds>(deadline / 3),
+                  std::chrono::seconds(1));
+}
 
 constexpr const char* compiled_word = "compiled";
 constexpr const char* rejected_word = "rejected";
@@ -124,7 +132,9 @@ CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
       return verdict(Status::compile_failed, "the machine code is larger than 64 MiB");
     case ChildOutcome::End::signalled:
       if (outcome.code == SIGXCPU) {
-        return verdict(Status::timed_out, "the compiler used up its processor time");
+        return verdict(
+            Status::timed_out,
+            "not compiled within " + seconds_text(processor_time(deadline)) + " of processor time");
       }
       return verdict(Status::compile_failed,
                      std::string("the compiler died of ") + ::strsignal(outcome.code) + limits);
@@ -141,8 +151,7 @@ ChildCommand command_for(std::string request, std::chrono::milliseconds deadline
   command.input = std::move(request);
   command.startup_deadline = deadline;  // ends when it has the answer
   command.run_deadline = time_to_answer;
-  command.limits.processor_time =
-      std::chrono::duration_cast<std::chrono::seconds>(2 * deadline) + std::chrono::seconds(1);
+  command.limits.processor_time = processor_time(deadline);
   command.limits.file_bytes = 0;
   command.limits.address_space_bytes = memory_bytes;
   return command;

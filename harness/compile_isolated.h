@@ -16,8 +16,9 @@ struct CompileOutcome {
   std::string message;
 };
 
-/// How long a candidate may compile: less than the start-up deadline of its evaluation, so that the
-/// verdict names the compiler.
+/// How long a candidate may compile, a third of it computing: less than the start-up deadline of
+/// its evaluation, so that the verdict names the compiler. The slowest committed candidate computes
+/// for a second and a half.
 inline constexpr std::chrono::seconds compile_deadline{45};
 
 /// Compiles a stranger's program in a child of its own (this program's hidden command

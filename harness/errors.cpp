@@ -52,7 +52,7 @@ boost::json::object to_json(const ErrorRow& row) {
                            {"sha256", row.sha256},
                            {"what", row.what},
                            {"status", row.status},
-                           {"badges", boost::json::array(row.badges.begin(), row.badges.end())},
+                           {"badges", boost::json::value_from(row.badges)},
                            {"message", row.message}};
   if (row.errors) {
     json["errors"] = {{"rms", recorded(row.errors->rms)},
@@ -80,7 +80,7 @@ ErrorRow read_row(JsonReader reader) {
   row.sha256 = reader.required("sha256").string();
   row.what = reader.required("what").string();
   row.status = reader.required("status").string();
-  for (JsonReader& badge : reader.required("badges").array()) row.badges.push_back(badge.string());
+  row.badges = reader.required("badges").strings();
   row.message = reader.required("message").string();
   if (auto errors = reader.optional("errors")) {
     row.errors = RelativeErrors{
@@ -264,14 +264,12 @@ double share_of_bounds(const RelativeErrors& errors, const Tolerance& tolerance)
 }
 
 boost::json::object to_json(const ErrorsRecord& record) {
-  boost::json::object toolchain;
-  for (const auto& [component, version] : record.toolchain) toolchain[component] = version;
   boost::json::array rows;
   for (const ErrorRow& row : record.rows) rows.push_back(to_json(row));
   return {{"schema", 1},
           {"device", record.device_name},
           {"measured", record.measured},
-          {"toolchain", std::move(toolchain)},
+          {"toolchain", boost::json::value_from(record.toolchain)},
           {"rows", std::move(rows)}};
 }
 
@@ -281,9 +279,7 @@ Result<ErrorsRecord> errors_from_json(const boost::json::value& json, const std:
   reader.required("schema").integer(1, 1);
   record.device_name = reader.required("device").string();
   record.measured = reader.required("measured").string();
-  for (auto& [component, version] : reader.required("toolchain").entries()) {
-    record.toolchain[component] = version.string();
-  }
+  record.toolchain = reader.required("toolchain").string_map();
   for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_row(row));
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;

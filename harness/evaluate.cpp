@@ -148,7 +148,10 @@ class EvaluationRun {
     std::optional<Rejection> rejection = check_output();
     if (!rejection) rejection = time_samples();
     if (!rejection) rejection = time_external_references();
-    if (!rejection) rejection = check_plausibility();
+    if (!rejection) {
+      rejection = check_plausibility(result_.timing->median_ns, problem_, report_.ceilings,
+                                     device_->properties());
+    }
     result_.conditions = sampler_->conditions();
     return rejection;
   }
@@ -516,15 +519,6 @@ class EvaluationRun {
     }
     if (!options_.external_references.empty()) lap("external");
     return std::nullopt;
-  }
-
-  std::optional<Rejection> check_plausibility() {
-    const std::int64_t limit =
-        implausible_below_ns(problem_, report_.ceilings, device_->properties());
-    if (result_.timing->median_ns >= limit) return std::nullopt;
-    return Rejection{Status::implausible_time,
-                     "median " + std::to_string(result_.timing->median_ns) +
-                         " ns: this device cannot do the work in under " + std::to_string(limit)};
   }
 
   /// The first reference that could be made.

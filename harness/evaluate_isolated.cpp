@@ -86,10 +86,6 @@ Result<EvaluationReport> report_from_json(const std::string& text) {
   return report;
 }
 
-boost::json::array names(const std::vector<std::string>& values) {
-  return boost::json::array(values.begin(), values.end());
-}
-
 std::string request_text(const Candidate& candidate, const EvaluateOptions& options) {
   return boost::json::serialize(boost::json::object{{"options", to_json(options)},
                                                     {"plan", candidate_json(candidate)},
@@ -148,18 +144,19 @@ Result<Request> read_request(const std::string& text) {
 }  // namespace
 
 boost::json::object to_json(const EvaluateOptions& options) {
-  boost::json::object json{{"references", names(options.references)},
-                           {"external_references", names(options.external_references)},
-                           {"device", options.device},
-                           {"samples", options.samples},
-                           {"stress", options.stress},
-                           {"once", options.once},
-                           {"timing", options.timing},
-                           {"check_seeds", options.check_seeds},
-                           {"noise_runs", options.noise_runs},
-                           {"noise_subject", options.noise_subject},
-                           {"startup_deadline_s", options.startup_deadline.count()},
-                           {"run_deadline_s", options.run_deadline.count()}};
+  boost::json::object json{
+      {"references", boost::json::value_from(options.references)},
+      {"external_references", boost::json::value_from(options.external_references)},
+      {"device", options.device},
+      {"samples", options.samples},
+      {"stress", options.stress},
+      {"once", options.once},
+      {"timing", options.timing},
+      {"check_seeds", options.check_seeds},
+      {"noise_runs", options.noise_runs},
+      {"noise_subject", options.noise_subject},
+      {"startup_deadline_s", options.startup_deadline.count()},
+      {"run_deadline_s", options.run_deadline.count()}};
   if (options.seed) json["seed"] = std::to_string(*options.seed);
   return json;
 }
@@ -167,12 +164,8 @@ boost::json::object to_json(const EvaluateOptions& options) {
 Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
   constexpr std::int64_t longest_deadline_s = 86400;
   EvaluateOptions options;
-  for (JsonReader& id : reader.required("references").array()) {
-    options.references.push_back(id.string());
-  }
-  for (JsonReader& id : reader.required("external_references").array()) {
-    options.external_references.push_back(id.string());
-  }
+  options.references = reader.required("references").strings();
+  options.external_references = reader.required("external_references").strings();
   options.device = static_cast<int>(reader.required("device").integer(0, 1024));
   options.samples = static_cast<int>(reader.required("samples").integer(1, 100000));
   options.stress = reader.required("stress").boolean();

@@ -181,8 +181,8 @@ GpuConditions conditions_from_json(JsonReader reader) {
 }
 
 boost::json::object to_json(const NoiseRun& run) {
-  return {{"first_ns", boost::json::array(run.first_ns.begin(), run.first_ns.end())},
-          {"second_ns", boost::json::array(run.second_ns.begin(), run.second_ns.end())}};
+  return {{"first_ns", boost::json::value_from(run.first_ns)},
+          {"second_ns", boost::json::value_from(run.second_ns)}};
 }
 
 NoiseRun noise_run_from_json(JsonReader reader) {

@@ -58,6 +58,9 @@ Result<Cheat> load_cheat(const fs::path& folder) {
   if (auto deadline = reader.optional("deadline_s")) {
     cheat.deadline_s = deadline->integer(1, longest_deadline_s);
   }
+  if (auto deadline = reader.optional("compile_deadline_s")) {
+    cheat.compile_deadline_s = deadline->integer(1, longest_deadline_s);
+  }
   if (auto least = reader.optional("no_faster_than_ns")) {
     cheat.no_faster_than_ns = least->integer(1, longest_time_ns);
   }

@@ -21,6 +21,7 @@ struct Cheat {
   std::string source;                       ///< where it was seen; empty if it is our own
   std::vector<std::string> without_badges;  ///< badges that it must not get
   std::optional<std::int64_t> deadline_s;   ///< run deadline of its test, where the default is long
+  std::optional<std::int64_t> compile_deadline_s;  ///< the same where the compiler never ends
   /// The least median, for cheats that pass and must not gain: what they do is in the time.
   std::optional<std::int64_t> no_faster_than_ns;
 };

@@ -440,6 +440,18 @@ std::string JsonReader::identifier() {
   return failed() ? std::string() : std::string(*text);
 }
 
+std::vector<std::string> JsonReader::strings(std::size_t max_size, std::size_t max_length) {
+  std::vector<std::string> texts;
+  for (JsonReader& entry : array(0, max_size)) texts.push_back(entry.string(max_length));
+  return texts;
+}
+
+std::map<std::string, std::string> JsonReader::string_map(std::size_t max_length) {
+  std::map<std::string, std::string> texts;
+  for (auto& [key, value] : entries()) texts[key] = value.string(max_length);
+  return texts;
+}
+
 bool JsonReader::is_string() const { return value_->is_string(); }
 bool JsonReader::is_object() const { return value_->is_object(); }
 bool JsonReader::is_integer() const { return value_->is_int64() || value_->is_uint64(); }

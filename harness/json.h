@@ -3,6 +3,7 @@
 #include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,11 @@ class JsonReader {
   std::string string(std::size_t max_length = 1u << 20);
   /// A C identifier of at most 64 characters.
   std::string identifier();
+  /// An array of strings.
+  std::vector<std::string> strings(std::size_t max_size = 1u << 20,
+                                   std::size_t max_length = 1u << 20);
+  /// An object with free keys and strings for values.
+  std::map<std::string, std::string> string_map(std::size_t max_length = 1u << 20);
 
   bool is_string() const;
   bool is_object() const;

@@ -36,16 +36,9 @@ Status read_status(JsonReader& reader) {
   return status.value_or(Status::crashed);
 }
 
-std::vector<std::string> read_strings(std::optional<JsonReader> reader) {
-  std::vector<std::string> strings;
-  if (!reader) return strings;
-  for (JsonReader& one : reader->array()) strings.push_back(one.string());
-  return strings;
-}
-
 /// Either statuses other than `passed`, or `passed` with at least one badge refused.
 void read_expectation(JsonReader& reader, Mutant& mutant) {
-  mutant.refused_badges = read_strings(reader.optional("without_badges"));
+  if (auto badges = reader.optional("without_badges")) mutant.refused_badges = badges->strings();
   if (auto status = reader.optional("status")) {
     if (status->is_string()) {
       mutant.expected = {read_status(*status)};
@@ -140,8 +133,11 @@ std::vector<HonestKernel> all_honest_kernels(const fs::path& root) {
       const boost::json::value json = read_json(path);
       JsonReader reader(path.string(), json);
       if (reader.required("status").string() != "passed") reader.fail("expected status passed");
-      kernels.push_back({problem.filename().string() + "/" + folder.filename().string(), folder,
-                         read_strings(reader.optional("badges"))});
+      HonestKernel kernel;
+      kernel.id = problem.filename().string() + "/" + folder.filename().string();
+      kernel.folder = folder;
+      if (auto badges = reader.optional("badges")) kernel.badges = badges->strings();
+      kernels.push_back(std::move(kernel));
       reader.no_other_keys();
       if (auto error = reader.error()) throw std::runtime_error(error->message);
     }

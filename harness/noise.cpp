@@ -85,13 +85,11 @@ NoiseSummary summarise(const NoiseRow& row) {
 }
 
 boost::json::object to_json(const NoiseRecord& record) {
-  boost::json::object toolchain;
-  for (const auto& [component, version] : record.toolchain) toolchain[component] = version;
   boost::json::array rows;
   for (const NoiseRow& row : record.rows) rows.push_back(to_json(row));
   return {{"schema", 1},
           {"device", {{"name", record.device_name}, {"sm", record.sm}}},
-          {"toolchain", std::move(toolchain)},
+          {"toolchain", boost::json::value_from(record.toolchain)},
           {"rows", std::move(rows)}};
 }
 
@@ -103,9 +101,7 @@ Result<NoiseRecord> noise_from_json(const boost::json::value& json, const std::s
   record.device_name = device.required("name").string();
   record.sm = device.required("sm").string();
   device.no_other_keys();
-  for (auto& [component, version] : reader.required("toolchain").entries()) {
-    record.toolchain[component] = version.string();
-  }
+  record.toolchain = reader.required("toolchain").string_map();
   for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_row(row));
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;

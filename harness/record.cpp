@@ -36,7 +36,7 @@ boost::json::object to_json(const BenchRow& row) {
                            {"kernel", row.kernel},
                            {"sha256", row.sha256},
                            {"status", to_string(row.status)},
-                           {"badges", boost::json::array(row.badges.begin(), row.badges.end())},
+                           {"badges", boost::json::value_from(row.badges)},
                            {"measured", row.measured},
                            {"median_ns", row.median_ns},
                            {"low_ns", row.low_ns},
@@ -119,7 +119,7 @@ BenchRow read_row(JsonReader reader) {
   } else {
     status.expect("a status");
   }
-  for (JsonReader& badge : reader.required("badges").array()) row.badges.push_back(badge.string());
+  row.badges = reader.required("badges").strings();
   row.measured = reader.required("measured").string();
   row.median_ns = reader.required("median_ns").integer(0, most);
   row.low_ns = reader.required("low_ns").integer(0, most);
@@ -216,8 +216,6 @@ void note_device(Bench& bench, const EvaluationReport& report) {
 }
 
 boost::json::object to_json(const Bench& bench) {
-  boost::json::object toolchain;
-  for (const auto& [component, version] : bench.toolchain) toolchain[component] = version;
   boost::json::array rows;
   for (const BenchRow& row : bench.rows) rows.push_back(to_json(row));
   return {{"schema", 1},
@@ -226,7 +224,7 @@ boost::json::object to_json(const Bench& bench) {
             {"sm", bench.sm},
             {"multiprocessors", bench.multiprocessors},
             {"l2_bytes", bench.l2_bytes}}},
-          {"toolchain", std::move(toolchain)},
+          {"toolchain", boost::json::value_from(bench.toolchain)},
           {"ceilings",
            {{"copy_bytes_per_s", bench.ceilings.copy_bytes_per_s},
             {"fp16_flops_per_s", bench.ceilings.fp16_flops_per_s}}},
@@ -243,9 +241,7 @@ Result<Bench> bench_from_json(const boost::json::value& json, const std::string&
   bench.multiprocessors = static_cast<int>(device.required("multiprocessors").integer(0, 1 << 20));
   bench.l2_bytes = device.required("l2_bytes").integer(0, most);
   device.no_other_keys();
-  for (auto& [component, version] : reader.required("toolchain").entries()) {
-    bench.toolchain[component] = version.string();
-  }
+  bench.toolchain = reader.required("toolchain").string_map();
   JsonReader ceilings = reader.required("ceilings");
   bench.ceilings.copy_bytes_per_s = ceilings.required("copy_bytes_per_s").integer(0, most);
   bench.ceilings.fp16_flops_per_s = ceilings.required("fp16_flops_per_s").integer(0, most);

@@ -53,7 +53,7 @@ boost::json::object describe(const Problem& problem, const std::string& id) {
   for (const Tensor& tensor : problem.tensors) {
     tensors.push_back({{"name", tensor.name},
                        {"dtype", to_string(tensor.dtype)},
-                       {"shape", boost::json::array(tensor.shape.begin(), tensor.shape.end())},
+                       {"shape", boost::json::value_from(tensor.shape)},
                        {"role", tensor.role == Role::input ? "input" : "output"},
                        {"distribution",
                         {{"kind", name_of(tensor.distribution.kind)},

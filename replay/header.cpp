@@ -145,8 +145,6 @@ PublishedRun read_published_run(JsonReader reader) {
 }
 
 json::object to_json(const Header& header) {
-  json::object toolchain;
-  for (const auto& [component, version] : header.toolchain) toolchain[component] = version;
   json::array seeds;
   for (const SeedCandidate& seed : header.seeds) {
     seeds.push_back(json::object{{"plan", seed.plan}, {"source", seed.source}});
@@ -169,7 +167,7 @@ json::object to_json(const Header& header) {
                                             {"device", header.texts.device},
                                             {"format", header.texts.format}}},
                      {"device", to_json(header.device)},
-                     {"toolchain", std::move(toolchain)},
+                     {"toolchain", json::value_from(header.toolchain)},
                      {"replies", header.replies},
                      {"notes", header.notes},
                      {"seeds", std::move(seeds)},
@@ -191,9 +189,7 @@ Result<Header> header_from_json(const json::object& event, const std::string& wh
   header.templates = read_templates(reader.required("templates"));
   header.texts = read_texts(reader.required("texts"));
   header.device = read_device_facts(reader.required("device"));
-  for (auto& [component, version] : reader.required("toolchain").entries()) {
-    header.toolchain[component] = version.string(256);
-  }
+  header.toolchain = reader.required("toolchain").string_map(256);
   header.replies = reader.required("replies").string(4000);
   header.notes = reader.required("notes").string(max_text);
   for (JsonReader& seed : reader.required("seeds").array(0, 16)) {

@@ -86,7 +86,7 @@ json::object to_json(const Outcome& outcome) {
     result["reference"] = outcome.reference;
     result["reference_ns"] = outcome.reference_ns;
     result["permille_of_reference"] = outcome.permille_of_reference();
-    result["badges"] = json::array(outcome.badges.begin(), outcome.badges.end());
+    result["badges"] = json::value_from(outcome.badges);
   }
   return result;
 }
@@ -105,10 +105,6 @@ json::object to_json(const SearchMetrics& metrics) {
           {"speedup_at_k", std::move(speedup)},
           {"prompt_tokens", metrics.prompt_tokens},
           {"completion_tokens", metrics.completion_tokens}};
-}
-
-json::array strings(const std::vector<std::string>& values) {
-  return json::array(values.begin(), values.end());
 }
 
 }  // namespace
@@ -330,8 +326,8 @@ json::object replay_json(const ReplayedSearch& search, const Remeasurement* toda
     json::array changed;
     for (const ChangedChoice& choice : today->changed) {
       changed.push_back(json::object{{"round", choice.round},
-                                     {"recorded", strings(choice.recorded)},
-                                     {"today", strings(choice.today)}});
+                                     {"recorded", json::value_from(choice.recorded)},
+                                     {"today", json::value_from(choice.today)}});
     }
     result["changed_choices"] = std::move(changed);
   }

@@ -39,10 +39,6 @@ struct IdeaInRound {
   Idea idea;
 };
 
-json::array strings(const std::vector<std::string>& values) {
-  return json::array(values.begin(), values.end());
-}
-
 ModelReply within_limits(ModelReply reply) {
   if (reply.text.size() > max_reply_bytes) {
     reply.failure = "the reply has " + std::to_string(reply.text.size()) + " bytes; at most " +
@@ -353,7 +349,7 @@ class Search {
             {"model", request.model},
             {"prompt_sha256", sha256_hex(request.prompt)},
             {"prompt_bytes", request.prompt.size()},
-            {"parents", strings(parent_ids(parts))}};
+            {"parents", json::value_from(parent_ids(parts))}};
   }
 
   // ── Limits ───────────────────────────────────────────────────────────────────────────────────
@@ -544,8 +540,8 @@ class Search {
     put({{"event", "selection"},
          {"id", id},
          {"round", round},
-         {"survivors", strings(selection_.survivors)},
-         {"bank", strings(selection_.bank)},
+         {"survivors", json::value_from(selection_.survivors)},
+         {"bank", json::value_from(selection_.bank)},
          {"note", printable(note, 1000)},
          {"prompt_tokens", prompt_tokens_},
          {"completion_tokens", completion_tokens_}});

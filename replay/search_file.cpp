@@ -65,9 +65,7 @@ Result<SearchFile> load_search_file(const fs::path& path) {
   if (auto problem = reader.optional("problem")) file.problem = problem->string(64);
   if (auto settings = reader.optional("settings")) file.settings = read_settings(*settings);
   file.device = read_device(reader);
-  if (auto seeds = reader.optional("seeds")) {
-    for (JsonReader& seed : seeds->array(0, 16)) file.seeds.push_back(seed.string(1024));
-  }
+  if (auto seeds = reader.optional("seeds")) file.seeds = seeds->strings(16, 1024);
   if (auto library = reader.optional("library")) {
     for (JsonReader& entry : library->array(0, 64)) {
       file.library.push_back(read_library_entry(entry));

@@ -20,13 +20,6 @@ void read_amount(JsonReader& reader, const char* key, std::int64_t min, std::int
   if (auto field = reader.optional(key)) value = field->integer(min, most);
 }
 
-std::vector<std::string> read_strings(JsonReader reader, std::size_t max_size,
-                                      std::size_t max_length) {
-  std::vector<std::string> texts;
-  for (JsonReader& entry : reader.array(0, max_size)) texts.push_back(entry.string(max_length));
-  return texts;
-}
-
 /// Addresses with user names, passwords or queries can hold secrets, and this one is recorded.
 void check_address(const std::string& address, JsonReader& reader) {
   const bool scheme = address.starts_with("https://") || address.starts_with("http://");
@@ -58,21 +51,17 @@ RoundPlan read_round_plan(JsonReader reader, const Settings& settings) {
   plan.round = static_cast<int>(
       reader.required("round").integer(settings.first_round, settings.last_round()));
   if (auto ideas = reader.optional("ideas")) {
-    plan.ideas = read_strings(*ideas, 64, max_idea_bytes);
+    plan.ideas = ideas->strings(64, max_idea_bytes);
     if (std::any_of(plan.ideas.begin(), plan.ideas.end(), std::mem_fn(&std::string::empty))) {
       ideas->fail("an idea without words");
     }
   }
-  if (auto parents = reader.optional("parents")) plan.parents = read_strings(*parents, 16, 64);
+  if (auto parents = reader.optional("parents")) plan.parents = parents->strings(16, 64);
   if (auto kernels = reader.optional("bank_kernels")) {
-    plan.bank_kernels = read_strings(*kernels, 16, 64);
+    plan.bank_kernels = kernels->strings(16, 64);
   }
   reader.no_other_keys();
   return plan;
-}
-
-json::array strings(const std::vector<std::string>& values) {
-  return json::array(values.begin(), values.end());
 }
 
 }  // namespace
@@ -97,9 +86,9 @@ std::vector<RoundPlan> read_round_plans(JsonReader reader, const Settings& setti
 json::array to_json(const std::vector<RoundPlan>& plans) {
   json::array entries;
   for (const RoundPlan& plan : plans) {
-    json::object entry{{"round", plan.round}, {"ideas", strings(plan.ideas)}};
-    if (plan.parents) entry["parents"] = strings(*plan.parents);
-    entry["bank_kernels"] = strings(plan.bank_kernels);
+    json::object entry{{"round", plan.round}, {"ideas", json::value_from(plan.ideas)}};
+    if (plan.parents) entry["parents"] = json::value_from(*plan.parents);
+    entry["bank_kernels"] = json::value_from(plan.bank_kernels);
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -122,7 +111,7 @@ Settings read_settings(JsonReader reader) {
   read_amount(reader, "reply_tokens", 0, settings.reply_tokens);
   read_amount(reader, "deadline_minutes", 0, settings.deadline_minutes);
   if (auto references = reader.optional("references")) {
-    settings.references = read_strings(*references, 16, 64);
+    settings.references = references->strings(16, 64);
   }
   if (auto plans = reader.optional("round_plans")) {
     settings.round_plans = read_round_plans(*plans, settings);
@@ -149,7 +138,7 @@ json::object to_json(const Settings& settings) {
           {"prompt_tokens", settings.prompt_tokens},
           {"reply_tokens", settings.reply_tokens},
           {"deadline_minutes", settings.deadline_minutes},
-          {"references", strings(settings.references)},
+          {"references", json::value_from(settings.references)},
           {"round_plans", to_json(settings.round_plans)}};
 }
 

@@ -43,10 +43,6 @@ std::vector<std::string> trajectories(const std::filesystem::path& root) {
   return names;
 }
 
-boost::json::array strings(const std::vector<std::string>& values) {
-  return boost::json::array(values.begin(), values.end());
-}
-
 boost::json::object to_json(const std::vector<Candidate>& candidates,
                             const std::vector<std::string>& trajectory_names) {
   boost::json::array problems;
@@ -56,7 +52,7 @@ boost::json::object to_json(const std::vector<Candidate>& candidates,
       tensors.push_back({{"name", tensor.name},
                          {"dtype", to_string(tensor.dtype)},
                          {"role", tensor.role == Role::input ? "input" : "output"},
-                         {"shape", boost::json::array(tensor.shape.begin(), tensor.shape.end())}});
+                         {"shape", boost::json::value_from(tensor.shape)}});
     }
     boost::json::array kernels;
     for (const Candidate& candidate : candidates) {
@@ -69,10 +65,11 @@ boost::json::object to_json(const std::vector<Candidate>& candidates,
                         {"tensors", std::move(tensors)},
                         {"min_bytes", problem.min_bytes},
                         {"operations", problem.operations},
-                        {"references", strings(library_reference_ids(problem.id))},
+                        {"references", boost::json::value_from(library_reference_ids(problem.id))},
                         {"kernels", std::move(kernels)}});
   }
-  return {{"problems", std::move(problems)}, {"trajectories", strings(trajectory_names)}};
+  return {{"problems", std::move(problems)},
+          {"trajectories", boost::json::value_from(trajectory_names)}};
 }
 
 }  // namespace

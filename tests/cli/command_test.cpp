@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "harness/noise.h"
 #include "harness/record.h"
 #include "ops/catalog.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -53,21 +53,13 @@ void expect_bad_input(const std::string& arguments, const std::string& part_of_m
   EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1) << outcome.output;
 }
 
-/// A folder that goes away with the test.
 class CommandTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "rekernel-cli-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   void write(const std::string& name, const std::string& content) const {
     std::ofstream(folder_ / name) << content;
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 using Command = CommandTest;
@@ -104,11 +96,11 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
 TEST_F(Command, AMalformedPlanNamesPlaceAndExpectation) {
   write("kernel.cu", "extern \"C\" __global__ void k() {}\n");
   write("kernel.json", "{\"schema\": 1,\n");
-  expect_bad_input("check " + folder_.string(), "kernel.json");
+  expect_bad_input("check " + folder_.path().string(), "kernel.json");
   write("kernel.json", R"({"schema": 1, "problem": "softmax", "name": "n", "idea": "i",
     "arch": "sm_80", "origin": {"note": "n"},
     "launches": [{"kernel": "k", "grid": [-3], "block": [1], "args": []}]})");
-  expect_bad_input("check " + folder_.string(), "launches[0].grid[0]: expected");
+  expect_bad_input("check " + folder_.path().string(), "launches[0].grid[0]: expected");
 }
 
 TEST_F(Command, ListIsJsonOnRequest) {
@@ -178,24 +170,26 @@ class ExtractCommand : public CommandTest {
 
 TEST_F(ExtractCommand, TakesACandidateUnderAnotherName) {
   const Outcome outcome =
-      rekernel_program(extract("r5.i1.b1 --to taken --name mine"), folder_.string());
+      rekernel_program(extract("r5.i1.b1 --to taken --name mine"), folder_.path().string());
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const Result<Candidate> candidate = load_candidate(folder_ / "taken/mine");
   ASSERT_TRUE(candidate.ok()) << candidate.error().message;
   EXPECT_EQ(candidate->name, "mine");
   EXPECT_EQ(candidate->origin.candidate, "r5.i1.b1");
   EXPECT_FALSE(fs::exists(bench()));
-  expect_bad_input(extract("r5.i1.b1 --to taken --name mine"), "exists already", folder_.string());
-  expect_bad_input(extract("r5.i1.b1 --name ../mine"), "--name: name: expected", folder_.string());
+  expect_bad_input(extract("r5.i1.b1 --to taken --name mine"), "exists already",
+                   folder_.path().string());
+  expect_bad_input(extract("r5.i1.b1 --name ../mine"), "--name: name: expected",
+                   folder_.path().string());
   expect_bad_input(extract("r99.i1.b1 --name mine"), "no candidate \"r99.i1.b1\"",
-                   folder_.string());
+                   folder_.path().string());
   expect_bad_input("replay conv2d-13-rounds --record", "expected --extract");
   expect_bad_input("replay conv2d-13-rounds --name mine", "expected --extract");
 }
 
 TEST_F(ExtractCommand, RecordsTheSearchsMeasurement) {
   const Outcome outcome =
-      rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.string());
+      rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.path().string());
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const Result<Candidate> candidate = load_candidate(folder_ / "generated/conv2d/port");
   ASSERT_TRUE(candidate.ok()) << candidate.error().message;
@@ -212,7 +206,7 @@ TEST_F(ExtractCommand, RecordsTheSearchsMeasurement) {
 
   fs::copy_file(fs::path(REKERNEL_SOURCE_DIR) / "results/published.json",
                 folder_ / "results/published.json");
-  const Outcome report = rekernel_program("report", folder_.string());
+  const Outcome report = rekernel_program("report", folder_.path().string());
   EXPECT_NE(report.output.find("port"), std::string::npos) << report.output;
   EXPECT_EQ(report.output.find("0.00 TB/s"), std::string::npos) << report.output;
 }
@@ -222,8 +216,9 @@ TEST_F(ExtractCommand, MergesIntoARecordThatIsThere) {
   fs::copy_file(fs::path(REKERNEL_SOURCE_DIR) / "results/h200/bench.json", bench());
   const Result<Bench> before = load_bench(bench());
   ASSERT_TRUE(before.ok()) << before.error().message;
-  ASSERT_EQ(
-      rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.string()).exit_status, 0);
+  ASSERT_EQ(rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.path().string())
+                .exit_status,
+            0);
   const Result<Bench> after = load_bench(bench());
   ASSERT_TRUE(after.ok()) << after.error().message;
   EXPECT_EQ(after->rows.size(), before->rows.size() + 1);
@@ -233,7 +228,7 @@ TEST_F(ExtractCommand, MergesIntoARecordThatIsThere) {
 }
 
 TEST_F(ExtractCommand, RefusesToRecordWhatHasNoPlaceOrDidNotPass) {
-  const std::string folder = folder_.string();
+  const std::string folder = folder_.path().string();
   expect_bad_input(extract("r0.i1.b1 --name port --record --to elsewhere"), "--record: expected",
                    folder);
   expect_bad_input(extract("r1.i2.b2 --name wrong --record", "layernorm"),
@@ -247,20 +242,20 @@ TEST_F(ExtractCommand, RefusesToRecordWhatHasNoPlaceOrDidNotPass) {
 
 TEST_F(Command, EvaluateWithoutAGpuSaysSo) {
   if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
-  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.string()).exit_status, 0);
+  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
   expect_bad_input("evaluate " + (folder_ / "mine").string(), "no NVIDIA driver");
 }
 
 TEST_F(Command, NewNeverOverwrites) {
-  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.string()).exit_status, 0);
-  expect_bad_input("new softmax mine --into " + folder_.string(), "exists already");
+  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
+  expect_bad_input("new softmax mine --into " + folder_.path().string(), "exists already");
 }
 
 TEST_F(NvrtcCommand, EveryScaffoldCompilesForEveryArchitecture) {
   for (const Problem& problem : catalog()) {
     const std::string name = "start_" + problem.id;
     const Outcome made =
-        rekernel_program("new " + problem.id + " " + name + " --into " + folder_.string());
+        rekernel_program("new " + problem.id + " " + name + " --into " + folder_.path().string());
     ASSERT_EQ(made.exit_status, 0) << made.output;
     const Outcome checked = rekernel_program("check " + (folder_ / name).string());
     EXPECT_EQ(checked.exit_status, 0) << checked.output;
@@ -269,7 +264,7 @@ TEST_F(NvrtcCommand, EveryScaffoldCompilesForEveryArchitecture) {
 }
 
 TEST_F(NvrtcCommand, ASourceThatDoesNotCompileFailsTheCheck) {
-  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.string()).exit_status, 0);
+  ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
   write("mine/kernel.cu",
         "extern \"C\" __global__ void softmax(const float*, float*) { nonsense }");
   const Outcome outcome = rekernel_program("check " + (folder_ / "mine").string());
@@ -281,7 +276,8 @@ using GpuCommand = CommandTest;
 
 TEST_F(GpuCommand, NoiseTimesAKernelAgainstItself) {
   if (!Device::open()) GTEST_SKIP() << "no GPU";
-  ASSERT_EQ(rekernel_program("new matmul_fp16 mine --into " + folder_.string()).exit_status, 0);
+  ASSERT_EQ(rekernel_program("new matmul_fp16 mine --into " + folder_.path().string()).exit_status,
+            0);
   const Outcome outcome =
       rekernel_program("noise " + (folder_ / "mine").string() + " --runs 2 --samples 10 --json");
   EXPECT_LE(outcome.exit_status, 1) << outcome.output;  // so few runs need not hold
@@ -305,14 +301,13 @@ class GpuScaffold : public testing::TestWithParam<std::string> {};
 
 TEST_P(GpuScaffold, Passes) {
   if (!Device::open()) GTEST_SKIP() << "no GPU";
-  const fs::path folder = fs::temp_directory_path() / ("rekernel-scaffold-" + GetParam());
-  fs::remove_all(folder);
-  const Outcome made = rekernel_program("new " + GetParam() + " mine --into " + folder.string());
+  const TemporaryFolder folder;
+  const Outcome made =
+      rekernel_program("new " + GetParam() + " mine --into " + folder.path().string());
   ASSERT_EQ(made.exit_status, 0) << made.output;
   const Outcome outcome =
       rekernel_program("evaluate " + (folder / "mine").string() + " --samples 10");
   EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
-  fs::remove_all(folder);
 }
 
 std::vector<std::string> problem_ids() {

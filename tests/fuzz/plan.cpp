@@ -51,7 +51,7 @@ void check_launches_of(const Candidate& candidate) {
 
 /// The folder's reader takes what the parser takes.
 void check_folder(std::string_view bytes, bool good) {
-  static const testing::TemporaryFolder folder;
+  static const TemporaryFolder folder;
   static const bool written = [] {
     std::filesystem::create_directory(folder / "k");
     testing::write_text(folder / "k/kernel.cu", source);

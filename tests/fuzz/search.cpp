@@ -86,7 +86,7 @@ Header short_header() {
 
 /// Whatever models and compilers say, a search comes to its end, and its file replays exactly.
 void fuzz_search(std::string_view bytes) {
-  static const testing::TemporaryFolder folder;
+  static const TemporaryFolder folder;
   const std::filesystem::path path = folder / "t.jsonl";
   std::filesystem::remove(path);
   Script script(bytes);

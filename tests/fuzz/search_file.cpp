@@ -10,7 +10,7 @@
 namespace rekernel::fuzz {
 
 void fuzz_search_file(std::string_view bytes) {
-  static const testing::TemporaryFolder folder;
+  static const TemporaryFolder folder;
   const std::filesystem::path path = folder / "settings.json";
   testing::write_text(path, std::string(bytes));
   Result<SearchFile> file = load_search_file(path);

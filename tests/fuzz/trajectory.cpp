@@ -80,7 +80,7 @@ void replay(const std::filesystem::path& path, const std::string& text) {
 }  // namespace
 
 void fuzz_trajectory(std::string_view bytes) {
-  static const testing::TemporaryFolder folder;
+  static const TemporaryFolder folder;
   const std::filesystem::path path = folder / "t.jsonl";
   for (const std::string& text : {std::string(bytes), with_chain(bytes)}) {
     testing::write_text(path, text);

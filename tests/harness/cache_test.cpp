@@ -1,11 +1,11 @@
 #include "harness/cache.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
 #include "harness/files.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -14,16 +14,8 @@ namespace fs = std::filesystem;
 
 class Cache : public testing::Test {
  protected:
-  Cache() {
-    std::string pattern = testing::TempDir() + "rekernel_cache_XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-    ::setenv("REKERNEL_CACHE", folder_.c_str(), 1);
-  }
-  ~Cache() override {
-    ::unsetenv("REKERNEL_CACHE");
-    fs::remove_all(folder_);
-  }
-  fs::path folder_;
+  TemporaryFolder folder_;
+  ScopedVariable variable_{"REKERNEL_CACHE", folder_.path().string()};
 };
 
 TEST_F(Cache, GivesBackWhatItWasGiven) {
@@ -46,11 +38,11 @@ TEST_F(Cache, TakesOverOnlyEntriesWithNamesOfItsOwn) {
   EXPECT_EQ(*recall("engines/cudnn-1.json", 100), "of engines/cudnn-1.json");
   EXPECT_EQ(*recall("cubin/0123", 100), "of cubin/0123");
   std::size_t files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
     files += entry.is_regular_file();
   }
   EXPECT_EQ(files, 2u);
-  EXPECT_FALSE(fs::exists(folder_.parent_path() / "outside"));
+  EXPECT_FALSE(fs::exists(folder_.path().parent_path() / "outside"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "harness/candidate.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <boost/json.hpp>
 
 #include <fstream>
@@ -9,6 +8,7 @@
 
 #include "harness/files.h"
 #include "harness/json.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -458,13 +458,7 @@ TEST(CandidateHash, CoversWhatRunsAndNothingElse) {
 
 class CandidateFolder : public testing::Test {
  protected:
-  CandidateFolder() {
-    std::string pattern = testing::TempDir() + "rekernel_candidate_XXXXXX";
-    root_ = ::mkdtemp(pattern.data());
-    folder_ = root_ / "generated" / "softmax" / "online";
-    write(folder_, small_plan());
-  }
-  ~CandidateFolder() override { fs::remove_all(root_); }
+  CandidateFolder() { write(folder_, small_plan()); }
 
   static void write(const fs::path& folder, const json::object& plan) {
     fs::create_directories(folder);
@@ -477,8 +471,8 @@ class CandidateFolder : public testing::Test {
     return candidate.ok() ? "" : candidate.error().message;
   }
 
-  fs::path root_;
-  fs::path folder_;
+  TemporaryFolder root_;
+  fs::path folder_ = root_ / "generated" / "softmax" / "online";
 };
 
 TEST_F(CandidateFolder, IsLoaded) {
@@ -529,7 +523,7 @@ TEST_F(CandidateFolder, AllAreListedInOrder) {
   fs::create_directories(root_ / "generated" / "conv2d" / "b");
   fs::create_directories(root_ / "generated" / "conv2d" / "a");
   std::ofstream(root_ / "generated" / "README.md") << "x";
-  const auto folders = candidate_directories(root_);
+  const auto folders = candidate_directories(root_.path());
   ASSERT_TRUE(folders.ok());
   const fs::path generated = root_ / "generated";
   EXPECT_EQ(*folders, (std::vector<fs::path>{generated / "conv2d" / "a", generated / "conv2d" / "b",

@@ -1,11 +1,11 @@
 #include "harness/compile_isolated.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
 #include "harness/files.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -17,15 +17,6 @@ using Clock = std::chrono::steady_clock;
 /// Every test has a cache of its own.
 class NvrtcIsolated : public testing::Test {
  protected:
-  NvrtcIsolated() : compiler_(Compiler::load()) {
-    std::string pattern = testing::TempDir() + "rekernel_isolated_XXXXXX";
-    cache_ = ::mkdtemp(pattern.data());
-    ::setenv("REKERNEL_CACHE", cache_.c_str(), 1);
-  }
-  ~NvrtcIsolated() override {
-    ::unsetenv("REKERNEL_CACHE");
-    fs::remove_all(cache_);
-  }
   void SetUp() override { ASSERT_TRUE(compiler_.ok()) << compiler_.error().message; }
 
   CompileOutcome compile(const Program& program, const std::string& header = {},
@@ -36,11 +27,11 @@ class NvrtcIsolated : public testing::Test {
     return *std::move(outcome);
   }
 
-  CompileOutcome compile_bomb(const std::string& name, const std::string& header = {},
+  /// `source`: below tests/, without its suffix.
+  CompileOutcome compile_bomb(const std::string& source, const std::string& header = {},
                               std::chrono::milliseconds deadline = compile_deadline) const {
     Program program;
-    program.source =
-        *read_file(fs::path(REKERNEL_SOURCE_DIR) / "tests/harness/bombs" / (name + ".cu"));
+    program.source = *read_file(fs::path(REKERNEL_SOURCE_DIR) / "tests" / (source + ".cu"));
     const auto begin = Clock::now();
     CompileOutcome outcome = compile(program, header, deadline);
     EXPECT_LT(Clock::now() - begin, deadline + 15s);
@@ -49,8 +40,9 @@ class NvrtcIsolated : public testing::Test {
     return outcome;
   }
 
-  Result<Compiler> compiler_;
-  fs::path cache_;
+  Result<Compiler> compiler_ = Compiler::load();
+  TemporaryFolder cache_;
+  ScopedVariable variable_{"REKERNEL_CACHE", cache_.path().string()};
 };
 
 Program harmless() {
@@ -112,25 +104,39 @@ TEST_F(NvrtcIsolated, OutcomesTravelAsFields) {
 
 // --- Compile bombs: each costs only itself -------------------------------------------------------
 
+/// A bomb as the name of its test.
+std::string name_of(const std::string& source) {
+  const fs::path path(source);
+  return (path.stem() == "kernel" ? path.parent_path() : path).stem().string();
+}
+
 class NvrtcSlowBomb : public NvrtcIsolated, public testing::WithParamInterface<const char*> {};
 
 TEST_P(NvrtcSlowBomb, MeetsTheCompilersDeadline) {
-  const CompileOutcome outcome = compile_bomb(GetParam(), {}, 1500ms);
+  const CompileOutcome outcome = compile_bomb(GetParam(), {}, 900ms);
   EXPECT_EQ(outcome.status, Status::timed_out);
-  EXPECT_EQ(outcome.message, "not compiled within 1.500 s");
+  EXPECT_EQ(outcome.message, "not compiled within 0.900 s");
+  EXPECT_TRUE(compile(harmless(), header).program);
+}
+
+TEST_P(NvrtcSlowBomb, MeetsTheLimitOfProcessorTime) {
+  const CompileOutcome outcome = compile_bomb(GetParam(), {}, 6s);
+  EXPECT_EQ(outcome.status, Status::timed_out);
+  EXPECT_EQ(outcome.message, "not compiled within 2 s of processor time");
   EXPECT_TRUE(compile(harmless(), header).program);
 }
 
 INSTANTIATE_TEST_SUITE_P(, NvrtcSlowBomb,
-                         testing::Values("exponential_macros", "exponential_templates",
-                                         "gigantic_unrolling"),
-                         [](const auto& info) { return std::string(info.param); });
+                         testing::Values("adversarial/doubling_macros/kernel",
+                                         "harness/bombs/exponential_templates",
+                                         "harness/bombs/gigantic_unrolling"),
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST_F(NvrtcIsolated, ArraysOfGigabytesMeetTheMemoryLimit) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the address sanitizer needs all addresses";
 #endif
-  const CompileOutcome outcome = compile_bomb("huge_initialised_array");
+  const CompileOutcome outcome = compile_bomb("adversarial/enormous_initialised_array/kernel");
   EXPECT_EQ(outcome.status, Status::compile_failed);
   EXPECT_NE(outcome.message.find("2 GiB of memory"), std::string::npos) << outcome.message;
   EXPECT_TRUE(compile(harmless(), header).program);
@@ -138,7 +144,7 @@ TEST_F(NvrtcIsolated, ArraysOfGigabytesMeetTheMemoryLimit) {
 
 /// What the compiler itself puts an end to.
 struct RefusedBomb {
-  const char* name;
+  const char* source;
   const char* complaint;
 };
 
@@ -146,18 +152,18 @@ class NvrtcRefusedBomb : public NvrtcIsolated, public testing::WithParamInterfac
 
 TEST_P(NvrtcRefusedBomb, FailsToCompile) {
   // The problem's header is the one header that can be made to include itself.
-  const CompileOutcome outcome = compile_bomb(GetParam().name, "#include \"problem.h\"\n");
+  const CompileOutcome outcome = compile_bomb(GetParam().source, "#include \"problem.h\"\n");
   EXPECT_EQ(outcome.status, Status::compile_failed);
   EXPECT_NE(outcome.message.find(GetParam().complaint), std::string::npos) << outcome.message;
 }
 
-INSTANTIATE_TEST_SUITE_P(, NvrtcRefusedBomb,
-                         testing::Values(RefusedBomb{"recursive_templates", "excessive recursion"},
-                                         RefusedBomb{"endless_constant_evaluation",
-                                                     "constant value"},
-                                         RefusedBomb{"huge_array_of_constants", "constant value"},
-                                         RefusedBomb{"includes_itself", "includes itself"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    , NvrtcRefusedBomb,
+    testing::Values(RefusedBomb{"adversarial/endless_templates/kernel", "excessive recursion"},
+                    RefusedBomb{"adversarial/endless_constant/kernel", "constant value"},
+                    RefusedBomb{"harness/bombs/huge_array_of_constants", "constant value"},
+                    RefusedBomb{"harness/bombs/includes_itself", "includes itself"}),
+    [](const auto& info) { return name_of(info.param.source); });
 
 }  // namespace
 }  // namespace rekernel

@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "harness/cubin.h"
 #include "harness/files.h"
 #include "harness/library.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -71,15 +71,6 @@ constexpr const char* header = "namespace problem { inline constexpr int columns
 /// Every test has a cache of its own.
 class NvrtcCompiler : public testing::Test {
  protected:
-  NvrtcCompiler() : compiler_(Compiler::load()) {
-    std::string pattern = testing::TempDir() + "rekernel_compile_XXXXXX";
-    cache_ = ::mkdtemp(pattern.data());
-    ::setenv("REKERNEL_CACHE", cache_.c_str(), 1);
-  }
-  ~NvrtcCompiler() override {
-    ::unsetenv("REKERNEL_CACHE");
-    fs::remove_all(cache_);
-  }
   void SetUp() override { ASSERT_TRUE(compiler_.ok()) << compiler_.error().message; }
 
   static Program program(const std::string& source) {
@@ -106,8 +97,9 @@ class NvrtcCompiler : public testing::Test {
     return files;
   }
 
-  Result<Compiler> compiler_;
-  fs::path cache_;
+  Result<Compiler> compiler_ = Compiler::load();
+  TemporaryFolder cache_;
+  ScopedVariable variable_{"REKERNEL_CACHE", cache_.path().string()};
 };
 
 TEST_F(NvrtcCompiler, KnowsItsVersion) {
@@ -216,7 +208,7 @@ TEST_F(NvrtcCompiler, FilesOfTheWorkingDirectoryAreOutOfReach) {
   for (const char* name : {"problem.h", "mma.h", "secret.h", "cuda/std/cstdint"}) {
     std::ofstream(cache_ / name) << "#error taken from the working directory\n";
   }
-  fs::current_path(cache_);
+  fs::current_path(cache_.path());
   const std::string result = compile_error(
       "#include \"problem.h\"\n#include \"mma.h\"\n#include \"cuda/std/cstdint\"\n"
       "extern \"C\" __global__ void k(int* x) { x[0] = problem::columns; }\n");
@@ -285,7 +277,7 @@ TEST_F(NvrtcCompiler, DamagedCacheFilesAreReplaced) {
 
 TEST_F(NvrtcCompiler, WorksWithoutAWritableCache) {
   std::ofstream(cache_ / "file") << "in the way";
-  ::setenv("REKERNEL_CACHE", (cache_ / "file").c_str(), 1);
+  const ScopedVariable in_the_way("REKERNEL_CACHE", (cache_ / "file").string());
   EXPECT_EQ(compiled(program(scale_source)).kernels.size(), 2u);
 }
 

@@ -9,7 +9,7 @@
 
 #include "harness/files.h"
 #include "ops/catalog.h"
-#include "tests/reference/temporary_folder.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {

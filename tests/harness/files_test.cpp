@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/temporary.h"
+
 namespace rekernel {
 namespace {
 
@@ -16,13 +18,7 @@ namespace fs = std::filesystem;
 
 class Files : public testing::Test {
  protected:
-  Files() {
-    std::string pattern = testing::TempDir() + "rekernel_files_XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~Files() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Files, WhatIsWrittenIsRead) {
@@ -54,7 +50,7 @@ TEST_F(Files, ReadersSeeOldOrNewContent) {
     EXPECT_TRUE(*content == old_content || *content == new_content);
   }
   for (std::thread& writer : writers) writer.join();
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
 }
 
 TEST_F(Files, LimitsTheSize) {
@@ -66,7 +62,8 @@ TEST_F(Files, LimitsTheSize) {
 }
 
 TEST_F(Files, RefusesWhatIsNoRegularFile) {
-  EXPECT_EQ(read_file(folder_).error().message, folder_.string() + ": not a regular file");
+  EXPECT_EQ(read_file(folder_.path()).error().message,
+            folder_.path().string() + ": not a regular file");
   const fs::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(read_file(pipe).error().message, pipe.string() + ": not a regular file");
@@ -81,7 +78,7 @@ TEST_F(Files, WriteErrorsLeaveNothingBehind) {
   fs::create_directory(folder_ / "taken");
   std::ofstream(folder_ / "taken" / "inner") << "x";
   EXPECT_FALSE(write_file_atomically(folder_ / "taken", "y").ok());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 2);
 }
 
 TEST(Sha256, KnownDigests) {
@@ -138,7 +135,7 @@ TEST(CacheDirectory, FollowsTheEnvironment) {
 TEST_F(Files, CacheDirectoryNeverBelongsToSomebodyElse) {
   Environment environment;
   for (const char* name : {"REKERNEL_CACHE", "XDG_CACHE_HOME", "HOME"}) environment.set(name, "");
-  environment.set("TMPDIR", folder_.c_str());
+  environment.set("TMPDIR", folder_.path().c_str());
   const fs::path expected = folder_ / ("rekernel-" + std::to_string(::getuid()));
   EXPECT_EQ(cache_directory(), expected);
   fs::remove(expected);

@@ -139,14 +139,17 @@ std::string reader_error(std::string_view text, Read read) {
 }
 
 TEST(JsonReader, ReadsStraightThrough) {
-  const json::value value =
-      parsed(R"({"n": 3, "r": 1, "b": true, "s": "t", "i": "_a9", "l": [1]})");
+  const json::value value = parsed(R"({"n": 3, "r": 1, "b": true, "s": "t", "i": "_a9", "l": [1],
+                 "strings": ["a", ""], "map": {"NVRTC": "13.0", "a b": "c"}})");
   JsonReader root("f.json", value);
   EXPECT_EQ(root.required("n").integer(1, 3), 3);
   EXPECT_EQ(root.required("r").real(), 1.0);
   EXPECT_TRUE(root.required("b").boolean());
   EXPECT_EQ(root.required("s").string(), "t");
   EXPECT_EQ(root.required("i").identifier(), "_a9");
+  EXPECT_EQ(root.required("strings").strings(), (std::vector<std::string>{"a", ""}));
+  EXPECT_EQ(root.required("map").string_map(),
+            (std::map<std::string, std::string>{{"NVRTC", "13.0"}, {"a b", "c"}}));
   EXPECT_TRUE(root.has("l"));
   EXPECT_EQ(root.optional("l")->array(1, 1)[0].integer(0, 1), 1);
   EXPECT_FALSE(root.optional("absent"));
@@ -194,6 +197,16 @@ TEST(JsonReader, EveryGetterNamesItsType) {
             "f.json: k: expected 1 to 3 entries, got 4");
   EXPECT_EQ(error(R"({"k": {"a": 1, "b": 2}})", [](JsonReader r) { r.entries(1); }),
             "f.json: k: expected at most 1 entries, got 2");
+  EXPECT_EQ(error(R"({"k": ["a", 1]})", [](JsonReader r) { r.strings(); }),
+            "f.json: k[1]: expected a string, got 1");
+  EXPECT_EQ(error(R"({"k": ["a", "b"]})", [](JsonReader r) { r.strings(1); }),
+            "f.json: k: expected 0 to 1 entries, got 2");
+  EXPECT_EQ(error(R"({"k": ["a", "bc"]})", [](JsonReader r) { r.strings(2, 1); }),
+            "f.json: k[1]: expected at most 1 bytes of text, got 2");
+  EXPECT_EQ(error(R"({"k": {"a": "bc"}})", [](JsonReader r) { r.string_map(1); }),
+            "f.json: k.a: expected at most 1 bytes of text, got 2");
+  EXPECT_EQ(error(R"({"k": ["a"]})", [](JsonReader r) { r.string_map(); }),
+            "f.json: k: expected an object, got [\"a\"]");
 }
 
 TEST(JsonReader, KeepsTheFirstErrorAndReturnsDefaults) {

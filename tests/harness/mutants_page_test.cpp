@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/files.h"
-#include "tests/reference/temporary_folder.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 
 #include "harness/files.h"
-#include "tests/reference/temporary_folder.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {

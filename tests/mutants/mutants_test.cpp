@@ -18,7 +18,7 @@
 #include "harness/mutants_page.h"
 #include "ops/catalog.h"
 #include "tests/evaluate_program.h"
-#include "tests/reference/temporary_folder.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {

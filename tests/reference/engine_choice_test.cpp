@@ -8,7 +8,7 @@
 #include "harness/files.h"
 #include "ops/catalog.h"
 #include "reference/cudnn_graph.h"
-#include "temporary_folder.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {

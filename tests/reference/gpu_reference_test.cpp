@@ -10,7 +10,7 @@
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
 #include "reference/reference.h"
-#include "temporary_folder.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {

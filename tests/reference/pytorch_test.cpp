@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "ops/catalog.h"
-#include "temporary_folder.h"
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -33,7 +33,7 @@ class Pytorch : public testing::Test {
                                      "pytorch_eager", deadline, block);
   }
 
-  TemporaryFolder folder_;
+  TemporaryFolder folder_{std::filesystem::temp_directory_path()};  // where a program may start
   std::unique_ptr<ExternalProcess> process_;
   ScopedVariable path_{"PATH", folder_.path().string() + ":/usr/bin:/bin"};
 };

@@ -160,7 +160,7 @@ TEST(NvrtcPrecompile, EndsACompilationThatDoesNotEnd) {
   const auto verdicts = precompile(candidates, "sm_80", 1, std::chrono::seconds(2));
   ASSERT_TRUE(verdicts[0]);
   EXPECT_EQ(verdicts[0]->status, Status::timed_out);
-  EXPECT_EQ(verdicts[0]->message, "not compiled within 2 s");
+  EXPECT_TRUE(verdicts[0]->message.starts_with("not compiled within ")) << verdicts[0]->message;
 }
 
 }  // namespace

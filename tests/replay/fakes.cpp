@@ -1,6 +1,5 @@
 #include "fakes.h"
 
-#include <unistd.h>
 #include <boost/json.hpp>
 
 #include <algorithm>
@@ -39,19 +38,6 @@ std::vector<std::size_t> shuffled(std::size_t count, unsigned seed, const std::s
 }
 
 }  // namespace
-
-TemporaryFolder::TemporaryFolder() {
-  const bool memory = ::access("/dev/shm", W_OK) == 0;
-  std::string pattern =
-      (memory ? fs::path("/dev/shm") : fs::temp_directory_path()) / "rekernel-replay-test.XXXXXX";
-  if (!::mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 std::string read_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -10,23 +10,9 @@
 #include "replay/model.h"
 #include "replay/replayer.h"
 #include "replay/search.h"
+#include "tests/temporary.h"
 
 namespace rekernel::testing {
-
-/// A folder that goes with its owner. In memory where the system has a place for that, since
-/// searches sync every event.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);

@@ -14,7 +14,6 @@ using testing::FakeEvaluator;
 using testing::read_text;
 using testing::run_on_file;
 using testing::small_header;
-using testing::TemporaryFolder;
 using testing::write_text;
 
 std::vector<std::string> waiting_ids(const std::filesystem::path& folder) {

@@ -243,7 +243,7 @@ TEST(OpenAi, SendsNoKeyInTheClearToOtherMachines) {
 
 /// A whole search against the server: rate limits, a cut reply and broken ones on the way.
 TEST(OpenAi, CarriesASearchFromEndToEnd) {
-  testing::TemporaryFolder folder;
+  TemporaryFolder folder;
   ::setenv(key_variable, key, 1);
   std::atomic<int> hiccups = 0;
   HttpServer server([&](int number, const HttpRequest& request) {

@@ -19,7 +19,6 @@ using testing::joined;
 using testing::lines_of;
 using testing::recorded_search;
 using testing::small_header;
-using testing::TemporaryFolder;
 using testing::with_fresh_chain;
 using testing::write_text;
 using Kind = Interruption::Kind;

@@ -21,7 +21,6 @@ using testing::read_text;
 using testing::recorded_search;
 using testing::run_on_file;
 using testing::small_header;
-using testing::TemporaryFolder;
 
 constexpr unsigned arrival_seed = 3;
 

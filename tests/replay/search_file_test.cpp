@@ -10,7 +10,6 @@
 namespace rekernel {
 namespace {
 
-using testing::TemporaryFolder;
 using testing::write_text;
 
 std::string load_error(const std::string& text) {

@@ -20,7 +20,6 @@ using testing::read_text;
 using testing::recorded_search;
 using testing::run_on_file;
 using testing::small_header;
-using testing::TemporaryFolder;
 using testing::write_text;
 
 std::vector<json::object> events_of(const std::string& text) {

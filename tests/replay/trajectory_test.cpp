@@ -11,7 +11,6 @@ namespace {
 
 namespace json = boost::json;
 using testing::read_text;
-using testing::TemporaryFolder;
 using testing::write_text;
 
 const json::object header{{"event", "header"}, {"schema", 1}};

@@ -9,7 +9,6 @@ namespace {
 
 using testing::FakeModel;
 using testing::small_header;
-using testing::TemporaryFolder;
 
 bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -66,6 +66,10 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
     }
     note_device(bench, report);
     bench.rows.push_back(bench_row(report.evaluation));
+    // A candidate that does not compile may come before any that names the GPU.
+    if (options.arrived && !bench.device_name.empty()) {
+      if (Result<Ok> taken = options.arrived(bench); !taken) return taken.error();
+    }
   }
   Bench ordered;
   merge(ordered, bench);
@@ -145,6 +149,15 @@ int bench_command(const std::vector<std::string>& arguments) {
     return bad_input({"--pytorch on: python3 here cannot import torch"});
   }
 
+  std::filesystem::path recorded;
+  if (parsed.flag("record")) {  // row by row: what is measured stays, whatever ends the run
+    bench_options.arrived = [&](const Bench& so_far) -> Result<Ok> {
+      Result<std::filesystem::path> path = record_bench(root, so_far);
+      if (!path) return path.error();
+      recorded = std::move(*path);
+      return Ok{};
+    };
+  }
   Result<Bench> bench = run_bench(*candidates, bench_options);
   if (!bench) return bad_input(bench.error());
   if (parsed.flag("json")) {
@@ -152,11 +165,7 @@ int bench_command(const std::vector<std::string>& arguments) {
   } else {
     std::cout << bench_text(*bench, root);
   }
-  if (parsed.flag("record")) {
-    Result<std::filesystem::path> path = record_bench(root, *bench);
-    if (!path) return bad_input(path.error());
-    std::cerr << "recorded in " << path->string() << "\n";
-  }
+  if (!recorded.empty()) std::cerr << "recorded in " << recorded.string() << "\n";
   const bool all_passed = std::all_of(bench->rows.begin(), bench->rows.end(),
                                       [](const auto& row) { return row.status == Status::passed; });
   return all_passed ? exit_good : exit_verdict_failed;

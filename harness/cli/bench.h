@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ struct BenchOptions {
   int samples = 60;
   int device = 0;
   bool pytorch = false;
+  /// Takes all rows so far whenever one more is measured; its error ends the run.
+  std::function<Result<Ok>(const Bench&)> arrived;
 };
 
 /// Judges and times each candidate against all references of its problem, one isolated process

@@ -84,9 +84,10 @@ int noise_command(const std::vector<std::string>& arguments) {
       "json", po::bool_switch(), "print the record, raw samples and all, as JSON");
   po::positional_options_description positional;
   positional.add("subject", -1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel noise [PROBLEM|DIR…] [options]",
-      "rekernel noise conv2d generated/softmax/cluster_with_prefetch --record", options, positional);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel noise [PROBLEM|DIR…] [options]",
+                      "rekernel noise conv2d generated/softmax/cluster_with_prefetch --record",
+                      options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
 
   EvaluateOptions evaluate_options;
@@ -108,6 +109,7 @@ int noise_command(const std::vector<std::string>& arguments) {
   }
   if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
 
+  std::filesystem::path recorded;
   NoiseRecord record;
   record.toolchain = toolchain_versions();
   {
@@ -121,6 +123,11 @@ int noise_command(const std::vector<std::string>& arguments) {
       Result<NoiseRow> row = measure(subjects[i], evaluate_options, record);
       if (!row) return bad_input(row.error());
       record.rows.push_back(std::move(*row));
+      if (parsed.flag("record")) {  // what is measured stays, whatever ends the run
+        Result<std::filesystem::path> path = record_noise(project_root(), record);
+        if (!path) return bad_input(path.error());
+        recorded = std::move(*path);
+      }
     }
   }
   if (parsed.flag("json")) {
@@ -128,10 +135,8 @@ int noise_command(const std::vector<std::string>& arguments) {
   } else {
     std::cout << to_text(noise_table(record));
   }
-  if (parsed.flag("record")) {
-    Result<std::filesystem::path> path = record_noise(project_root(), record);
-    if (!path) return bad_input(path.error());
-    std::cerr << "recorded in " << path->string() << "; `rekernel report --readme` brings "
+  if (!recorded.empty()) {
+    std::cerr << "recorded in " << recorded.string() << "; `rekernel report --readme` brings "
               << "harness/TIMING.md up to date\n";
   }
   const bool holds = std::all_of(record.rows.begin(), record.rows.end(),

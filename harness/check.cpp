@@ -1,9 +1,10 @@
 #include "harness/check.h"
 
 #include <cmath>
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
+
+#include "harness/text.h"
 
 namespace rekernel {
 
@@ -26,11 +27,7 @@ std::unique_ptr<Runnable> own_runnable(const Program& program, const CompiledPro
   return std::move(*runnable);
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+std::string number(double value) { return printed("%.3g", value); }
 
 std::string describe_failing(const ErrorStats& stats, const Tensor& output) {
   std::string index;

@@ -5,7 +5,6 @@
 #include <boost/json.hpp>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "harness/json.h"
 #include "harness/mutant.h"
 #include "harness/record.h"
+#include "harness/text.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -30,11 +30,7 @@ constexpr std::array<std::pair<ErrorSource, const char*>, 5> source_names{{
 }};
 
 /// Errors are recorded as text, since doubles do not survive every JSON library.
-std::string recorded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3e", value);
-  return text;
-}
+std::string recorded(double value) { return printed("%.3e", value); }
 
 /// What `recorded` wrote; infinity and NaN, which a wrong kernel gives, too.
 double read_recorded(JsonReader reader) {
@@ -92,11 +88,7 @@ ErrorRow read_row(JsonReader reader) {
   return row;
 }
 
-std::string shown(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2g", value);
-  return text;
-}
+std::string shown(double value) { return printed("%.2g", value); }
 
 /// The verdict in a table: for a library, which is not judged, what its errors would get.
 std::string verdict(const ErrorRow& row, double share) {

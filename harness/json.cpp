@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "harness/files.h"
+#include "harness/text.h"
 
 namespace rekernel {
 namespace {
@@ -358,9 +359,7 @@ void JsonReader::no_other_keys() {
         asked_->end()) {
       continue;
     }
-    std::string known;
-    for (const std::string& name : *asked_) known += (known.empty() ? "" : ", ") + name;
-    fail("unknown key " + shown(json::string(key)) + "; known: " + known);
+    fail("unknown key " + shown(json::string(key)) + "; known: " + joined(*asked_));
     return;
   }
 }

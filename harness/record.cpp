@@ -4,12 +4,12 @@
 #include <boost/json.hpp>
 #include <cctype>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <limits>
 
 #include "harness/files.h"
 #include "harness/json.h"
+#include "harness/text.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -322,11 +322,7 @@ std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path&
   return recorded_files(root, "bench.json");
 }
 
-std::string error_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1e", value);
-  return text;
-}
+std::string error_text(double value) { return printed("%.1e", value); }
 
 std::string today() {
   const std::time_t now = std::time(nullptr);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "harness/text.h"
 #include "replay/event.h"
 
 namespace rekernel {
@@ -188,11 +189,7 @@ std::string shape_text(const Tensor& tensor) {
   return text + ")";
 }
 
-std::string rounded(double value) {
-  std::array<char, 32> buffer;
-  std::snprintf(buffer.data(), buffer.size(), "%.3g", value);
-  return buffer.data();
-}
+std::string rounded(double value) { return printed("%.3g", value); }
 
 std::string tensor_line(const Tensor& tensor) {
   std::string line = std::string("- ") + (tensor.role == Role::input ? "input " : "output ") +

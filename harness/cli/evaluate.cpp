@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
-#include <cstdio>
 #include <iostream>
 
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
 #include "harness/evaluate.h"
 #include "harness/report.h"
+#include "harness/text.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
 
@@ -41,11 +41,7 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
   return Ok{};
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2g", value);
-  return text;
-}
+std::string number(double value) { return printed("%.2g", value); }
 
 void print_resources(const Evaluation& evaluation) {
   for (const KernelResources& kernel : evaluation.resources) {

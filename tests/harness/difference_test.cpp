@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include "tests/temporary.h"
 
 namespace rekernel {
 namespace {
@@ -42,10 +42,8 @@ TEST(Difference, OfLongTextsComesWhole) {
 }
 
 TEST(Difference, SaysWhatToInstallWhereDiffIsMissing) {
-  const std::string path = std::getenv("PATH");
-  ::setenv("PATH", "/nonexistent", 1);
+  const ScopedVariable path("PATH", "/nonexistent");
   const Result<std::string> difference = unified_difference({"a", "1\n"}, {"b", "2\n"});
-  ::setenv("PATH", path.c_str(), 1);
   ASSERT_FALSE(difference.ok());
   EXPECT_NE(difference.error().message.find("diffutils"), std::string::npos)
       << difference.error().message;

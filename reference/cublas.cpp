@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "harness/json.h"
-#include "harness/library.h"
+#include "harness/base/json.h"
+#include "harness/gpu/library.h"
 #include "reference/engine_choice.h"
 #include "reference/library_references.h"
 

@@ -1,7 +1,7 @@
 #include "reference/cudnn.h"
 
-#include "harness/compile.h"
-#include "harness/library.h"
+#include "harness/compile/compile.h"
+#include "harness/gpu/library.h"
 
 namespace rekernel {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/cuda.h"
-#include "harness/launch.h"
+#include "harness/device/launch.h"
+#include "harness/gpu/cuda.h"
 #include "ops/result.h"
 
 namespace rekernel {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 
 namespace rekernel {
 

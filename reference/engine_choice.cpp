@@ -6,9 +6,9 @@
 #include <limits>
 #include <stdexcept>
 
-#include "harness/cache.h"
-#include "harness/files.h"
-#include "harness/json.h"
+#include "harness/base/cache.h"
+#include "harness/base/files.h"
+#include "harness/base/json.h"
 
 namespace rekernel {
 

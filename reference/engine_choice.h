@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/cuda.h"
-#include "harness/launch.h"
+#include "harness/device/launch.h"
+#include "harness/gpu/cuda.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 

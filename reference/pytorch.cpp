@@ -15,8 +15,8 @@
 #include <cstring>
 #include <utility>
 
-#include "harness/file_descriptor.h"
-#include "harness/json.h"
+#include "harness/base/file_descriptor.h"
+#include "harness/base/json.h"
 
 extern char** environ;
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/evaluate.h"
-#include "harness/file_descriptor.h"
+#include "harness/base/file_descriptor.h"
+#include "harness/evaluation/evaluate.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 

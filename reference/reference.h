@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/cuda.h"
-#include "harness/launch.h"
+#include "harness/device/launch.h"
+#include "harness/gpu/cuda.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 

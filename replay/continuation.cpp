@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 
 namespace rekernel {
 

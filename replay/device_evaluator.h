@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "harness/evaluate.h"
+#include "harness/evaluation/evaluate.h"
 #include "ops/result.h"
 #include "replay/evaluator.h"
 

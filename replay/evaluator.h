@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "harness/candidate.h"
+#include "harness/candidate/candidate.h"
 #include "replay/interruption.h"
 
 namespace rekernel {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "harness/files.h"
+#include "harness/base/files.h"
 
 namespace rekernel {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 #include "ops/result.h"
 
 namespace rekernel {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 #include "ops/problem.h"
 #include "replay/settings.h"
 

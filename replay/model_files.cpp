@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "harness/files.h"
+#include "harness/base/files.h"
 
 namespace rekernel {
 namespace {

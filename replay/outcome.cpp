@@ -6,7 +6,7 @@
 #include <charconv>
 #include <limits>
 
-#include "harness/text.h"
+#include "harness/base/text.h"
 #include "replay/event.h"
 
 namespace rekernel {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/evaluation.h"
+#include "harness/evaluation/evaluation.h"
 #include "ops/result.h"
 
 namespace rekernel {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/candidate.h"
-#include "harness/compile_isolated.h"
-#include "harness/evaluation.h"
+#include "harness/candidate/candidate.h"
+#include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/evaluation.h"
 
 namespace rekernel {
 

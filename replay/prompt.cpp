@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "harness/text.h"
+#include "harness/base/text.h"
 #include "replay/event.h"
 
 namespace rekernel {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "harness/record.h"
+#include "harness/records/record.h"
 #include "ops/result.h"
 #include "replay/replayer.h"
 

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <map>
 
-#include "harness/text.h"
+#include "harness/base/text.h"
 #include "replay/metrics.h"
 
 namespace rekernel {

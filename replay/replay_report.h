@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/report.h"
+#include "harness/records/report.h"
 #include "replay/replayer.h"
 
 namespace rekernel {

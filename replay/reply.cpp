@@ -6,7 +6,7 @@
 #include <cctype>
 #include <optional>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 #include "replay/event.h"
 #include "replay/settings.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/candidate.h"
+#include "harness/candidate/candidate.h"
 #include "ops/result.h"
 
 namespace rekernel {

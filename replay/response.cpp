@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 #include "replay/event.h"
 
 namespace rekernel {

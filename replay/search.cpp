@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "harness/files.h"
+#include "harness/base/files.h"
 #include "replay/event.h"
 #include "replay/prompt.h"
 #include "replay/response.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/candidate.h"
+#include "harness/candidate/candidate.h"
 #include "replay/continuation.h"
 #include "replay/evaluator.h"
 #include "replay/header.h"

@@ -2,8 +2,8 @@
 
 #include <boost/json.hpp>
 
-#include "harness/candidate.h"
-#include "harness/files.h"
+#include "harness/base/files.h"
+#include "harness/candidate/candidate.h"
 #include "ops/catalog.h"
 #include "replay/event.h"
 #include "replay/prompt.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 
 namespace rekernel {
 

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
-#include "harness/files.h"
-#include "harness/json.h"
+#include "harness/base/files.h"
+#include "harness/base/json.h"
 #include "replay/event.h"
 
 namespace rekernel {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "harness/difference.h"
-#include "harness/json.h"
-#include "harness/text.h"
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "replay/difference.h"
 #include "replay/event.h"
 #include "replay/replay_report.h"
 

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "harness/evaluation.h"
-#include "harness/json.h"
+#include "harness/base/json.h"
+#include "harness/evaluation/evaluation.h"
 
 namespace rekernel {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "harness/compile_isolated.h"
+#include "harness/compile/compile_isolated.h"
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "compile-worker") {

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <iostream>
 
+#include "harness/base/files.h"
+#include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluate.h"
-#include "harness/files.h"
-#include "harness/json.h"
-#include "harness/report.h"
+#include "harness/evaluation/evaluate.h"
+#include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
 

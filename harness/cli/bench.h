@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/candidate.h"
-#include "harness/record.h"
+#include "harness/candidate/candidate.h"
+#include "harness/records/record.h"
 
 namespace rekernel {
 

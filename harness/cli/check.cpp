@@ -2,11 +2,11 @@
 #include <boost/json.hpp>
 #include <iostream>
 
+#include "harness/base/json.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
-#include "harness/compile_isolated.h"
-#include "harness/json.h"
+#include "harness/compile/compile_isolated.h"
 
 namespace rekernel {
 

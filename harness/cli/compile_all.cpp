@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "harness/cli/command.h"
-#include "harness/compile_isolated.h"
-#include "harness/report.h"
+#include "harness/compile/compile_isolated.h"
+#include "harness/records/report.h"
 #include "ops/catalog.h"
 
 namespace rekernel {

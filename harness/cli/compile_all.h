@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/candidate.h"
-#include "harness/compile.h"
+#include "harness/candidate/candidate.h"
+#include "harness/compile/compile.h"
 
 namespace rekernel {
 

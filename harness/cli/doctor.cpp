@@ -1,15 +1,15 @@
 #include <boost/json.hpp>
 #include <iostream>
 
+#include "harness/base/files.h"
+#include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/compile.h"
-#include "harness/cuda.h"
-#include "harness/files.h"
-#include "harness/json.h"
-#include "harness/nvml.h"
-#include "harness/report.h"
-#include "harness/sandbox.h"
+#include "harness/compile/compile.h"
+#include "harness/gpu/cuda.h"
+#include "harness/gpu/nvml.h"
+#include "harness/process/sandbox.h"
+#include "harness/records/report.h"
 #include "reference/reference.h"
 
 namespace rekernel {

@@ -1,4 +1,4 @@
-#include "harness/errors.h"
+#include "harness/audit/errors.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,12 +8,12 @@
 #include <mutex>
 #include <thread>
 
+#include "harness/audit/mutants_page.h"
+#include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluate.h"
-#include "harness/json.h"
-#include "harness/mutants_page.h"
-#include "harness/record.h"
+#include "harness/evaluation/evaluate.h"
+#include "harness/records/record.h"
 #include "ops/catalog.h"
 
 namespace rekernel {

@@ -3,11 +3,11 @@
 #include <chrono>
 #include <iostream>
 
+#include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluate.h"
-#include "harness/report.h"
-#include "harness/text.h"
+#include "harness/evaluation/evaluate.h"
+#include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "harness/base/files.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
-#include "harness/files.h"
 #include "replay/recorded_bench.h"
 
 namespace rekernel {

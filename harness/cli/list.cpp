@@ -2,12 +2,12 @@
 #include <boost/json.hpp>
 #include <iostream>
 
+#include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/json.h"
-#include "harness/report.h"
-#include "harness/text.h"
+#include "harness/records/report.h"
 #include "ops/catalog.h"
 
 namespace rekernel {

@@ -1,8 +1,8 @@
 #include <iostream>
 
-#include "harness/candidate.h"
+#include "harness/base/files.h"
+#include "harness/candidate/candidate.h"
 #include "harness/cli/command.h"
-#include "harness/files.h"
 #include "ops/catalog.h"
 
 namespace rekernel {

@@ -1,4 +1,4 @@
-#include "harness/noise.h"
+#include "harness/records/noise.h"
 
 #include <algorithm>
 #include <boost/json.hpp>
@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <iostream>
 
-#include "harness/candidate.h"
+#include "harness/candidate/candidate.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluate.h"
-#include "harness/record.h"
+#include "harness/evaluation/evaluate.h"
+#include "harness/records/record.h"
 #include "ops/catalog.h"
 
 namespace rekernel {

@@ -1,10 +1,10 @@
 #include "harness/cli/readme.h"
 
+#include "harness/base/files.h"
 #include "harness/cli/published_runs.h"
-#include "harness/files.h"
-#include "harness/published.h"
-#include "harness/record.h"
-#include "harness/report.h"
+#include "harness/records/published.h"
+#include "harness/records/record.h"
+#include "harness/records/report.h"
 
 namespace rekernel {
 

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "harness/compile.h"
-#include "harness/cuda.h"
-#include "harness/nvml.h"
+#include "harness/compile/compile.h"
+#include "harness/gpu/cuda.h"
+#include "harness/gpu/nvml.h"
 #include "reference/pytorch.h"
 #include "reference/reference.h"
 

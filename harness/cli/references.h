@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/evaluate.h"
+#include "harness/evaluation/evaluate.h"
 
 namespace rekernel {
 

@@ -2,12 +2,12 @@
 #include <boost/json.hpp>
 #include <iostream>
 
+#include "harness/base/files.h"
 #include "harness/cli/command.h"
 #include "harness/cli/extract.h"
 #include "harness/cli/references.h"
-#include "harness/compile.h"
-#include "harness/cuda.h"
-#include "harness/files.h"
+#include "harness/compile/compile.h"
+#include "harness/gpu/cuda.h"
 #include "replay/device_evaluator.h"
 #include "replay/metrics.h"
 #include "replay/replay_report.h"

@@ -2,12 +2,12 @@
 #include <boost/json.hpp>
 #include <iostream>
 
+#include "harness/base/json.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
 #include "harness/cli/published_runs.h"
 #include "harness/cli/references.h"
-#include "harness/json.h"
 
 namespace rekernel {
 

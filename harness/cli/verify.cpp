@@ -2,15 +2,15 @@
 #include <iostream>
 #include <map>
 
+#include "harness/audit/errors.h"
+#include "harness/audit/gallery.h"
+#include "harness/audit/mutants_page.h"
+#include "harness/base/files.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
 #include "harness/cli/readme.h"
-#include "harness/errors.h"
-#include "harness/files.h"
-#include "harness/gallery.h"
-#include "harness/mutants_page.h"
-#include "harness/noise.h"
+#include "harness/records/noise.h"
 #include "ops/catalog.h"
 #include "replay/replayer.h"
 

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "harness/candidate.h"
-#include "harness/compile_isolated.h"
-#include "harness/cuda.h"
-#include "harness/evaluation.h"
-#include "harness/files.h"
-#include "harness/gallery.h"
+#include "harness/audit/gallery.h"
+#include "harness/base/files.h"
+#include "harness/candidate/candidate.h"
+#include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/evaluation.h"
+#include "harness/gpu/cuda.h"
 #include "ops/catalog.h"
 #include "tests/evaluate_program.h"
 #include "tests/temporary.h"

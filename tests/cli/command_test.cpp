@@ -11,11 +11,11 @@
 #include <fstream>
 #include <string>
 
-#include "harness/candidate.h"
-#include "harness/cuda.h"
-#include "harness/json.h"
-#include "harness/noise.h"
-#include "harness/record.h"
+#include "harness/base/json.h"
+#include "harness/candidate/candidate.h"
+#include "harness/gpu/cuda.h"
+#include "harness/records/noise.h"
+#include "harness/records/record.h"
 #include "ops/catalog.h"
 #include "tests/temporary.h"
 

@@ -1,8 +1,8 @@
 #include <boost/json.hpp>
 
-#include "harness/json.h"
-#include "harness/record.h"
-#include "harness/report.h"
+#include "harness/base/json.h"
+#include "harness/records/record.h"
+#include "harness/records/report.h"
 #include "property.h"
 #include "targets.h"
 

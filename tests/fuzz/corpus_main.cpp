@@ -5,7 +5,7 @@
 #include <iostream>
 #include <vector>
 
-#include "harness/files.h"
+#include "harness/base/files.h"
 #include "targets.h"
 
 namespace {

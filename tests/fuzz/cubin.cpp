@@ -1,4 +1,4 @@
-#include "harness/cubin.h"
+#include "harness/compile/cubin.h"
 
 #include "property.h"
 #include "targets.h"

@@ -1,9 +1,9 @@
-#include "harness/evaluation.h"
+#include "harness/evaluation/evaluation.h"
 
 #include <boost/json.hpp>
 
-#include "harness/json.h"
-#include "harness/record.h"
+#include "harness/base/json.h"
+#include "harness/records/record.h"
 #include "property.h"
 #include "replay/event.h"
 #include "replay/outcome.h"

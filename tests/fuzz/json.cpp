@@ -1,4 +1,4 @@
-#include "harness/json.h"
+#include "harness/base/json.h"
 
 #include <boost/json.hpp>
 

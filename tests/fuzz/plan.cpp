@@ -1,7 +1,7 @@
 #include <boost/json.hpp>
 
-#include "harness/candidate.h"
-#include "harness/compile.h"
+#include "harness/candidate/candidate.h"
+#include "harness/compile/compile.h"
 #include "property.h"
 #include "targets.h"
 #include "tests/replay/fakes.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 
 namespace rekernel::fuzz {
 namespace {

@@ -1,6 +1,6 @@
 #include "replay/reply.h"
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 #include "property.h"
 #include "replay/settings.h"
 #include "targets.h"

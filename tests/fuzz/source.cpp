@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "harness/candidate.h"
-#include "harness/json.h"
+#include "harness/base/json.h"
+#include "harness/candidate/candidate.h"
 #include "property.h"
 #include "targets.h"
 

@@ -6,8 +6,8 @@
 
 #include <string_view>
 
-#include "harness/compile_isolated.h"
-#include "harness/evaluate.h"
+#include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/evaluate.h"
 #include "misbehaving_child.h"
 
 int main(int argc, char** argv) {

@@ -20,8 +20,8 @@
 #include <thread>
 #include <vector>
 
-#include "harness/isolate.h"
-#include "harness/system_calls.h"
+#include "harness/process/isolate.h"
+#include "harness/process/system_calls.h"
 
 extern char** environ;
 

@@ -11,11 +11,11 @@
 #include <set>
 #include <string>
 
-#include "harness/compile.h"
-#include "harness/cuda.h"
-#include "harness/files.h"
-#include "harness/mutant.h"
-#include "harness/mutants_page.h"
+#include "harness/audit/mutant.h"
+#include "harness/audit/mutants_page.h"
+#include "harness/base/files.h"
+#include "harness/compile/compile.h"
+#include "harness/gpu/cuda.h"
 #include "ops/catalog.h"
 #include "tests/evaluate_program.h"
 #include "tests/temporary.h"

@@ -13,9 +13,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "harness/compile.h"
-#include "harness/cuda.h"
-#include "harness/launch.h"
+#include "harness/compile/compile.h"
+#include "harness/device/launch.h"
+#include "harness/gpu/cuda.h"
 #include "ops/catalog.h"
 #include "ops/inputs.h"
 #include "ops/operators.h"

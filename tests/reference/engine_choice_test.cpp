@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "harness/files.h"
+#include "harness/base/files.h"
 #include "ops/catalog.h"
 #include "reference/cudnn_graph.h"
 #include "tests/temporary.h"

@@ -3,10 +3,10 @@
 #include <map>
 #include <optional>
 
-#include "harness/check.h"
-#include "harness/compile.h"
-#include "harness/device_tools.h"
-#include "harness/problem_buffers.h"
+#include "harness/compile/compile.h"
+#include "harness/device/device_tools.h"
+#include "harness/device/problem_buffers.h"
+#include "harness/evaluation/check.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
 #include "reference/reference.h"

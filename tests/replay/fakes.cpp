@@ -7,7 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "harness/files.h"
+#include "harness/base/files.h"
 #include "ops/catalog.h"
 #include "replay/event.h"
 #include "replay/outcome.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "fakes.h"
-#include "harness/json.h"
+#include "harness/base/json.h"
 #include "http_server.h"
 
 namespace rekernel {

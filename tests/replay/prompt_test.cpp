@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fakes.h"
-#include "harness/compile.h"
+#include "harness/compile/compile.h"
 #include "ops/catalog.h"
 #include "replay/event.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "harness/json.h"
+#include "harness/base/json.h"
 
 namespace rekernel {
 namespace {

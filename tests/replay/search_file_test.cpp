@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 
 #include "fakes.h"
-#include "harness/candidate.h"
+#include "harness/candidate/candidate.h"
 #include "replay/reply.h"
 
 namespace rekernel {

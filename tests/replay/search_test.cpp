@@ -6,7 +6,7 @@
 #include <set>
 
 #include "fakes.h"
-#include "harness/files.h"
+#include "harness/base/files.h"
 #include "replay/event.h"
 #include "replay/prompt.h"
 

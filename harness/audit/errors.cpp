@@ -1,0 +1,393 @@
+#include "harness/audit/errors.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "harness/audit/mutant.h"
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "harness/records/record.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<std::pair<ErrorSource, const char*>, 5> source_names{{
+    {ErrorSource::library, "library"},
+    {ErrorSource::committed, "committed"},
+    {ErrorSource::scaffold, "scaffold"},
+    {ErrorSource::honest, "honest"},
+    {ErrorSource::mutant, "mutant"},
+}};
+
+/// Errors are recorded as text, since doubles do not survive every JSON library.
+std::string recorded(double value) { return printed("%.3e", value); }
+
+/// What `recorded` wrote; infinity and NaN, which a wrong kernel gives, too.
+double read_recorded(JsonReader reader) {
+  const std::string text = reader.string();
+  double value = 0.0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size()) reader.expect("a number as text");
+  return value;
+}
+
+boost::json::object to_json(const ErrorRow& row) {
+  boost::json::object json{{"problem", row.problem},
+                           {"source", to_string(row.source)},
+                           {"name", row.name},
+                           {"sha256", row.sha256},
+                           {"what", row.what},
+                           {"status", row.status},
+                           {"badges", boost::json::value_from(row.badges)},
+                           {"message", row.message}};
+  if (row.errors) {
+    json["errors"] = {{"rms", recorded(row.errors->rms)},
+                      {"largest", recorded(row.errors->largest)},
+                      {"tolerance", recorded(row.errors->tolerance)},
+                      {"strict", recorded(row.errors->strict)}};
+  }
+  return json;
+}
+
+ErrorSource read_source(JsonReader reader) {
+  const std::string text = reader.string();
+  for (const auto& [source, name] : source_names) {
+    if (text == name) return source;
+  }
+  reader.expect("library, committed, scaffold, honest or mutant");
+  return ErrorSource::library;
+}
+
+ErrorRow read_row(JsonReader reader) {
+  ErrorRow row;
+  row.problem = reader.required("problem").string();
+  row.source = read_source(reader.required("source"));
+  row.name = reader.required("name").string();
+  row.sha256 = reader.required("sha256").string();
+  row.what = reader.required("what").string();
+  row.status = reader.required("status").string();
+  row.badges = reader.required("badges").strings();
+  row.message = reader.required("message").string();
+  if (auto errors = reader.optional("errors")) {
+    row.errors = RelativeErrors{
+        read_recorded(errors->required("rms")), read_recorded(errors->required("largest")),
+        read_recorded(errors->required("tolerance")), read_recorded(errors->required("strict"))};
+    errors->no_other_keys();
+  }
+  reader.no_other_keys();
+  return row;
+}
+
+std::string shown(double value) { return printed("%.2g", value); }
+
+/// The verdict in a table: for a library, which is not judged, what its errors would get.
+std::string verdict(const ErrorRow& row, double share) {
+  if (row.source == ErrorSource::library) return share <= 1.0 ? "within" : "outside";
+  std::string text = row.status;
+  for (const std::string& badge : row.badges) {
+    text += (&badge == &row.badges.front() ? ": " : ", ") + badge;
+  }
+  // Where the values are within the bounds, something else has spoken.
+  if (share <= 1.0 && !row.message.empty() &&
+      (row.status != to_string(Status::passed) || row.source == ErrorSource::mutant)) {
+    text += " (" + row.message + ")";
+  }
+  return text;
+}
+
+std::vector<std::string> bound_cells(const Tolerance& tolerance) {
+  return {"**the bounds**",
+          "",
+          "**" + shown(tolerance.rms_error_over_rms) + "**",
+          "**" + shown(tolerance.max_error_over_rms) + "**",
+          "**1**",
+          "",
+          "**1**",
+          ""};
+}
+
+std::string caption(const ErrorsRecord& record) {
+  return record.device_name + ", " + record.measured;
+}
+
+void add_folder(std::vector<ErrorSubject>& subjects, ErrorSource source, Candidate candidate) {
+  ErrorSubject subject;
+  subject.source = source;
+  subject.name = candidate.name;
+  subject.candidate = std::move(candidate);
+  subjects.push_back(std::move(subject));
+}
+
+/// What there is to measure, by what a complaint calls it.
+struct PresentSubjects {
+  std::map<std::string, std::string> sha256;
+  /// By problem, the mutants and honest kernels: the judge's rates are rates of all of them.
+  std::map<std::string, std::vector<std::string>> judged;
+};
+
+std::string subject_name(const std::string& problem, ErrorSource source, const std::string& name) {
+  return problem + ", " + to_string(source) + " " + name;
+}
+
+Result<PresentSubjects> present_subjects(const fs::path& root) {
+  PresentSubjects present;
+  for (const Problem& problem : catalog()) {
+    Result<std::vector<ErrorSubject>> subjects = error_subjects(root, problem);
+    if (!subjects) return subjects.error();
+    for (const ErrorSubject& subject : *subjects) {
+      const std::string name = subject_name(problem.id, subject.source, subject.name);
+      present.sha256[name] = candidate_sha256(subject.candidate);
+      if (subject.source == ErrorSource::honest || subject.source == ErrorSource::mutant) {
+        present.judged[problem.id].push_back(name);
+      }
+    }
+  }
+  return present;
+}
+
+void add_stale_rows(const ErrorsRecord& record, PresentSubjects& present, const std::string& where,
+                    std::vector<std::string>& complaints) {
+  const auto complain = [&](const std::string& name, const char* what, const std::string& problem) {
+    complaints.push_back(where + ": " + name + what + "; run `rekernel errors " + problem +
+                         " --record`");
+  };
+  std::set<std::string> problems;
+  std::set<std::string> measured;
+  for (const ErrorRow& row : record.rows) {
+    problems.insert(row.problem);
+    if (row.source == ErrorSource::library) continue;
+    const std::string name = subject_name(row.problem, row.source, row.name);
+    measured.insert(name);
+    if (present.sha256[name] != row.sha256) {
+      complain(name, " is not what was measured", row.problem);
+    }
+  }
+  for (const std::string& problem : problems) {
+    for (const std::string& name : present.judged[problem]) {
+      if (!measured.contains(name)) complain(name, " was not measured", problem);
+    }
+  }
+}
+
+}  // namespace
+
+const char* to_string(ErrorSource source) {
+  return source_names[static_cast<std::size_t>(source)].second;
+}
+
+RelativeErrors relative_errors(const ErrorStats& stats) {
+  RelativeErrors errors;
+  errors.rms = stats.rms / stats.truth_rms;
+  errors.largest = stats.max_abs / stats.truth_rms;
+  errors.tolerance = stats.worst_tolerance_ratio;
+  errors.strict = stats.worst_strict_ratio;
+  return errors;
+}
+
+Result<std::vector<ErrorSubject>> error_subjects(const fs::path& root, const Problem& problem) {
+  std::vector<ErrorSubject> subjects;
+  add_folder(subjects, ErrorSource::scaffold, scaffold_candidate(problem, "scaffold"));
+  Result<std::vector<fs::path>> folders = candidate_directories(root);
+  if (!folders) return folders.error();
+  for (const fs::path& folder : *folders) {
+    if (folder.parent_path().filename() != problem.id) continue;
+    Result<Candidate> candidate = load_candidate(folder);
+    if (!candidate) return candidate.error();
+    add_folder(subjects, ErrorSource::committed, std::move(*candidate));
+  }
+  for (const HonestKernel& kernel : all_honest_kernels(root)) {
+    if (!kernel.id.starts_with(problem.id + "/")) continue;
+    Result<Candidate> candidate = load_candidate(kernel.folder);
+    if (!candidate) return candidate.error();
+    add_folder(subjects, ErrorSource::honest, std::move(*candidate));
+  }
+  for (const Mutant& mutant : all_mutants(root)) {
+    if (!mutant.id.starts_with(problem.id + "/")) continue;
+    Result<Candidate> candidate = mutated_candidate(mutant);
+    if (!candidate) return Error{mutant.id + ": " + candidate.error().message};
+    subjects.push_back({ErrorSource::mutant, mutant.id.substr(problem.id.size() + 1), mutant.what,
+                        std::move(*candidate)});
+  }
+  return subjects;
+}
+
+std::vector<ErrorRow> error_rows(const ErrorSubject& subject, const Evaluation& evaluation) {
+  std::vector<ErrorRow> rows;
+  ErrorRow row;
+  row.problem = evaluation.problem;
+  row.source = subject.source;
+  row.name = subject.name;
+  row.sha256 = evaluation.sha256;
+  row.what = subject.what;
+  row.status = to_string(evaluation.status);
+  row.badges = evaluation.badges();
+  row.message = evaluation.message.empty() ? evaluation.badge_notes : evaluation.message;
+  if (evaluation.errors) row.errors = relative_errors(*evaluation.errors);
+  rows.push_back(std::move(row));
+  for (const ReferenceResult& reference : evaluation.references) {
+    ErrorRow library;
+    library.problem = evaluation.problem;
+    library.name = reference.id;
+    library.message = reference.unavailable;
+    if (reference.errors) library.errors = relative_errors(*reference.errors);
+    rows.push_back(std::move(library));
+  }
+  return rows;
+}
+
+double share_of_bounds(const RelativeErrors& errors, const Tolerance& tolerance) {
+  double share = 0.0;
+  for (const double one : {errors.rms / tolerance.rms_error_over_rms,
+                           errors.largest / tolerance.max_error_over_rms, errors.tolerance}) {
+    // NaN is outside every bound.
+    if (!(one <= share)) share = std::isnan(one) ? std::numeric_limits<double>::infinity() : one;
+  }
+  return share;
+}
+
+boost::json::object to_json(const ErrorsRecord& record) {
+  boost::json::array rows;
+  for (const ErrorRow& row : record.rows) rows.push_back(to_json(row));
+  return {{"schema", 1},
+          {"device", record.device_name},
+          {"measured", record.measured},
+          {"toolchain", boost::json::value_from(record.toolchain)},
+          {"rows", std::move(rows)}};
+}
+
+Result<ErrorsRecord> errors_from_json(const boost::json::value& json, const std::string& where) {
+  JsonReader reader(where, json);
+  ErrorsRecord record;
+  reader.required("schema").integer(1, 1);
+  record.device_name = reader.required("device").string();
+  record.measured = reader.required("measured").string();
+  record.toolchain = reader.required("toolchain").string_map();
+  for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_row(row));
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  return record;
+}
+
+Result<ErrorsRecord> load_errors(const fs::path& path) {
+  Result<boost::json::value> json = read_json_file(path);
+  if (!json) return json.error();
+  return errors_from_json(*json, path.string());
+}
+
+Result<fs::path> record_errors(const fs::path& root, const ErrorsRecord& measured) {
+  const fs::path path = bench_path(root, measured.device_name).replace_filename("errors.json");
+  ErrorsRecord old;
+  if (fs::exists(path)) {
+    Result<ErrorsRecord> loaded = load_errors(path);
+    if (!loaded) return loaded.error();
+    old = std::move(*loaded);
+  }
+  std::set<std::string> anew;
+  for (const ErrorRow& row : measured.rows) anew.insert(row.problem);
+  ErrorsRecord record = measured;
+  record.rows.clear();
+  for (const Problem& problem : catalog()) {
+    const auto& rows = anew.contains(problem.id) ? measured.rows : old.rows;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(record.rows),
+                 [&](const ErrorRow& row) { return row.problem == problem.id; });
+  }
+  fs::create_directories(path.parent_path());
+  Result<Ok> written = write_file_atomically(path, pretty_json(to_json(record)));
+  if (!written) return written.error();
+  return path;
+}
+
+std::vector<fs::path> recorded_errors(const fs::path& root) {
+  return recorded_files(root, "errors.json");
+}
+
+Table error_table(const ErrorsRecord& record, const Problem& problem) {
+  Table table;
+  table.columns = {{"implementation"},
+                   {"kind"},
+                   {"‖err‖/‖truth‖", true},
+                   {"max err/rms(truth)", true},
+                   {"of 1e-2 + 1e-2·truth", true},
+                   {"of 1e-4 + 1e-4·truth", true},
+                   {"of the bounds", true},
+                   {"verdict"}};
+  std::vector<std::pair<double, const ErrorRow*>> sorted;
+  std::vector<const ErrorRow*> without_errors;
+  for (const ErrorRow& row : record.rows) {
+    if (row.problem != problem.id) continue;
+    if (row.errors) {
+      sorted.emplace_back(share_of_bounds(*row.errors, problem.tolerance), &row);
+    } else {
+      without_errors.push_back(&row);
+    }
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  bool drawn = false;
+  const auto draw_bound = [&] {
+    if (!drawn) table.rows.push_back(bound_cells(problem.tolerance));
+    drawn = true;
+  };
+  for (const auto& [share, row] : sorted) {
+    if (share > 1.0) draw_bound();
+    const RelativeErrors& errors = *row->errors;
+    table.rows.push_back({row->name + (row->what.empty() ? "" : ": " + row->what),
+                          to_string(row->source), shown(errors.rms), shown(errors.largest),
+                          shown(errors.tolerance), shown(errors.strict), shown(share),
+                          verdict(*row, share)});
+  }
+  draw_bound();
+  for (const ErrorRow* row : without_errors) {
+    const std::string said = row->status + (row->status.empty() ? "" : ": ") + row->message;
+    table.rows.push_back({row->name + (row->what.empty() ? "" : ": " + row->what),
+                          to_string(row->source), "–", "–", "–", "–", "–", said});
+  }
+  return table;
+}
+
+Result<std::string> tolerances_page(const fs::path& root) {
+  const fs::path path = root / "ops" / "TOLERANCES.md";
+  Result<std::string> page = read_file(path);
+  if (!page) return page.error();
+  for (const Problem& problem : catalog()) {
+    std::string tables;
+    for (const fs::path& recorded_path : recorded_errors(root)) {
+      Result<ErrorsRecord> record = load_errors(recorded_path);
+      if (!record) return record.error();
+      const bool any = std::any_of(record->rows.begin(), record->rows.end(),
+                                   [&](const ErrorRow& row) { return row.problem == problem.id; });
+      if (!any) continue;
+      tables += "\n" + to_markdown(error_table(*record, problem)) + "\n" + caption(*record) + ".\n";
+    }
+    if (tables.empty()) tables = "\nNot measured yet.\n";
+    Result<Ok> replaced = replace_section(*page, problem.id, tables + "\n", path);
+    if (!replaced) return replaced.error();
+  }
+  return page;
+}
+
+Result<std::vector<std::string>> stale_errors(const fs::path& root) {
+  std::vector<std::string> complaints;
+  const std::vector<fs::path> paths = recorded_errors(root);
+  if (paths.empty()) return complaints;
+  Result<PresentSubjects> present = present_subjects(root);
+  if (!present) return present.error();
+  for (const fs::path& path : paths) {
+    Result<ErrorsRecord> record = load_errors(path);
+    if (!record) return record.error();
+    add_stale_rows(*record, *present, fs::relative(path, root).string(), complaints);
+  }
+  return complaints;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/evaluation/evaluation.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// A fixture of tests/adversarial: a candidate folder with `expected.json`, which says what must
+/// become of it.
+struct Cheat {
+  std::filesystem::path folder;
+  std::string cheat;  ///< one line: what it does
+  Status status = Status::passed;
+  std::string caught_by;                    ///< one line: what stops it, or why it gains nothing
+  std::string source;                       ///< where it was seen; empty if it is our own
+  std::vector<std::string> without_badges;  ///< badges that it must not get
+  std::optional<std::int64_t> deadline_s;   ///< run deadline of its test, where the default is long
+  std::optional<std::int64_t> compile_deadline_s;  ///< the same where the compiler never ends
+  /// The least median, for cheats that pass and must not gain: what they do is in the time.
+  std::optional<std::int64_t> no_faster_than_ns;
+};
+
+/// Every fixture below `root`/tests/adversarial, by name. The error names the file and the key.
+Result<std::vector<Cheat>> load_cheats(const std::filesystem::path& root);
+
+/// tests/adversarial/README.md with the table between its markers made anew from the fixtures.
+Result<std::string> gallery_page(const std::filesystem::path& root);
+
+}  // namespace rekernel

@@ -1,0 +1,151 @@
+#include "harness/base/files.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "harness/base/file_descriptor.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error system_error(const fs::path& path, const std::string& what) {
+  return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
+}
+
+bool write_all(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+fs::path temporary_name(const fs::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  fs::path result = path;
+  result += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(++counter);
+  return result;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+Result<std::string> read_file(const fs::path& path, std::size_t max_bytes) {
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return system_error(path, "cannot be opened");
+  struct stat status;
+  if (::fstat(file.get(), &status) != 0) return system_error(path, "cannot be examined");
+  if (!S_ISREG(status.st_mode)) return Error{path.string() + ": not a regular file"};
+
+  // The size that was reported is a hint only: some files have size 0 and content all the same.
+  std::string content;
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error(path, "cannot be read");
+    if (count == 0) return content;
+    content.append(buffer.data(), static_cast<std::size_t>(count));
+    if (content.size() > max_bytes) {
+      return Error{path.string() + ": larger than " + std::to_string(max_bytes) + " bytes"};
+    }
+  }
+}
+
+Result<Ok> write_file_atomically(const fs::path& path, std::string_view content) {
+  if (path.has_parent_path()) {
+    std::error_code ignored;  // opening the file reports what matters
+    fs::create_directories(path.parent_path(), ignored);
+  }
+  const fs::path temporary = temporary_name(path);
+  ::unlink(temporary.c_str());  // left behind by a process of the same number that was killed
+  {
+    const FileDescriptor file(
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.get() < 0) return system_error(path, "cannot be written");
+    if (!write_all(file.get(), content) || ::fsync(file.get()) != 0) {
+      const Error error = system_error(path, "cannot be written");
+      ::unlink(temporary.c_str());
+      return error;
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const Error error = system_error(path, "cannot be replaced");
+    ::unlink(temporary.c_str());
+    return error;
+  }
+  return Ok{};
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL has no SHA-256");
+  }
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) {
+    text += digits[digest[i] >> 4];
+    text += digits[digest[i] & 15];
+  }
+  return text;
+}
+
+void append_field(std::string& bytes, std::string_view field) {
+  bytes += std::to_string(field.size());
+  bytes += ':';
+  bytes += field;
+}
+
+std::optional<std::string> take_field(std::string_view& bytes) {
+  std::string_view rest = bytes;
+  std::size_t size = 0;
+  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
+  if (code != std::errc()) return std::nullopt;
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  if (!rest.starts_with(':') || rest.size() - 1 < size) return std::nullopt;
+  std::string field(rest.substr(1, size));
+  bytes = rest.substr(1 + size);
+  return field;
+}
+
+fs::path cache_directory() {
+  if (const std::string own = environment("REKERNEL_CACHE"); !own.empty()) return fs::absolute(own);
+  // The base directory specification asks to ignore relative paths.
+  if (const std::string base = environment("XDG_CACHE_HOME"); base.starts_with('/')) {
+    return fs::path(base) / "rekernel";
+  }
+  if (const std::string home = environment("HOME"); home.starts_with('/')) {
+    return fs::path(home) / ".cache" / "rekernel";
+  }
+  // Everybody may write to the temporary folder: never trust one there that is somebody else's.
+  fs::path shared = fs::temp_directory_path() / ("rekernel-" + std::to_string(::getuid()));
+  ::mkdir(shared.c_str(), 0700);
+  struct stat status;
+  const bool ours = ::lstat(shared.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+                    status.st_uid == ::getuid() && (status.st_mode & 022) == 0;
+  if (!ours) shared += "-" + std::to_string(::getpid());
+  return shared;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,228 @@
+#include "harness/candidate/candidate.h"
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+#include "harness/base/files.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t max_plan_bytes = 256u << 10;
+constexpr std::size_t max_source_bytes = 1u << 20;
+
+/// The content of a file that strangers hand in: a link could name any file of this machine.
+Result<std::string> read_plain_file(const fs::path& path, std::size_t max_bytes) {
+  std::error_code status;
+  if (fs::is_symlink(fs::symlink_status(path, status))) {
+    return Error{path.string() + ": a link; expected a regular file"};
+  }
+  return read_file(path, max_bytes);
+}
+
+/// Below generated/, the folders say once more what the plan says.
+Result<Ok> check_folder(const Candidate& candidate, const fs::path& directory) {
+  const fs::path parent = directory.parent_path();
+  const bool committed =
+      std::find(parent.begin(), parent.end(), fs::path("generated")) != parent.end();
+  const std::string where = (directory / "kernel.json").string();
+  if (committed && candidate.name != directory.filename()) {
+    return Error{where + ": name: expected the folder's name, \"" + directory.filename().string() +
+                 "\", got \"" + candidate.name + "\""};
+  }
+  if (committed && candidate.problem != parent.filename()) {
+    return Error{where + ": problem: expected the name of the folder above, \"" +
+                 parent.filename().string() + "\", got \"" + candidate.problem + "\""};
+  }
+  return Ok{};
+}
+
+/// The subfolders, sorted by name.
+Result<std::vector<fs::path>> subfolders(const fs::path& folder) {
+  std::vector<fs::path> result;
+  std::error_code status;
+  for (fs::directory_iterator it(folder, status), end; !status && it != end; it.increment(status)) {
+    if (it->is_directory(status)) result.push_back(it->path());
+  }
+  if (status) return Error{folder.string() + ": cannot be listed: " + status.message()};
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+/// Collects fields in a form in which no two different candidates look alike.
+class Fields {
+ public:
+  void add(std::string_view text) { append_field(bytes_, text); }
+  void add(const char* text) { add(std::string_view(text)); }
+  void add(const std::string& text) { add(std::string_view(text)); }
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void add(Number number) {
+    if constexpr (std::is_same_v<Number, float>) {
+      add(std::bit_cast<std::uint32_t>(number));
+    } else if constexpr (std::is_same_v<Number, double>) {
+      add(std::bit_cast<std::uint64_t>(number));
+    } else {
+      add(std::to_string(number));
+    }
+  }
+  template <class Number>
+  void add(const std::vector<Number>& numbers) {
+    add(numbers.size());
+    for (const Number number : numbers) add(number);
+  }
+
+  void add(const CompileOptions& options) {
+    add(options.fast_math);
+    add(options.max_registers.value_or(0));
+    add(options.defines.size());
+    for (const auto& [name, value] : options.defines) add(name), add(value);
+  }
+  void add(const BufferArgument& argument) {
+    add("buffer");
+    add(argument.buffer);
+  }
+  void add(const ScalarArgument& argument) {
+    add("scalar");
+    add(argument.index());
+    std::visit([&](auto value) { add(value); }, argument);
+  }
+  void add(const TensorMapArgument& map) {
+    add("tensor_map");
+    add(map.buffer);
+    add(to_string(map.dtype));
+    add(map.offset_bytes);
+    add(map.dims);
+    add(map.strides_bytes);
+    add(map.box);
+    add(map.element_strides);
+    add(static_cast<int>(map.swizzle));
+    add(static_cast<int>(map.l2_promotion));
+    add(map.fill_nan);
+  }
+  void add(const KernelLaunch& launch) {
+    add("kernel");
+    add(launch.kernel);
+    for (const GridExtent& extent : launch.grid) add(extent.count), add(extent.per_sm);
+    for (const std::int64_t extent : launch.block) add(extent);
+    for (const std::int64_t extent : launch.cluster) add(extent);
+    add(launch.dynamic_shared_bytes);
+    add(launch.cooperative);
+    add(launch.programmatic_launch);
+    add(launch.args.size());
+    for (const Argument& argument : launch.args) {
+      std::visit([&](const auto& value) { add(value); }, argument);
+    }
+  }
+  void add(const Memset& memset) {
+    add("memset");
+    add(memset.buffer);
+    add(static_cast<int>(memset.value));
+  }
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace
+
+const char* to_string(Arch arch) {
+  switch (arch) {
+    case Arch::sm_80:
+      return "sm_80";
+    case Arch::sm_89:
+      return "sm_89";
+    case Arch::sm_90a:
+      return "sm_90a";
+  }
+  return "unknown";
+}
+
+std::optional<Arch> arch_from_string(std::string_view text) {
+  for (const Arch arch : {Arch::sm_80, Arch::sm_89, Arch::sm_90a}) {
+    if (text == to_string(arch)) return arch;
+  }
+  return std::nullopt;
+}
+
+bool runs_on(Arch arch, int major, int minor) {
+  const int capability = 10 * major + minor;
+  switch (arch) {
+    case Arch::sm_80:
+      return capability >= 80;
+    case Arch::sm_89:
+      return capability >= 89;
+    case Arch::sm_90a:
+      return capability == 90;
+  }
+  return false;
+}
+
+Result<Candidate> load_candidate(const fs::path& directory) {
+  // "." and "folder/" have no name of their own.
+  fs::path folder = fs::absolute(directory).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  std::error_code status;
+  const fs::file_status kind = fs::symlink_status(folder, status);
+  if (!fs::is_directory(kind)) return Error{directory.string() + ": not a folder"};
+
+  auto plan = read_plain_file(directory / "kernel.json", max_plan_bytes);
+  if (!plan) return plan.error();
+  auto source = read_plain_file(directory / "kernel.cu", max_source_bytes);
+  if (!source) return source.error();
+  auto candidate = parse_candidate(*plan, *std::move(source), (directory / "kernel.json").string());
+  if (!candidate) return candidate;
+  if (auto named = check_folder(*candidate, folder); !named) return named.error();
+  return candidate;
+}
+
+Result<std::vector<fs::path>> candidate_directories(const fs::path& root) {
+  std::vector<fs::path> result;
+  const auto problems = subfolders(root / "generated");
+  if (!problems) return problems.error();
+  for (const fs::path& problem : *problems) {
+    const auto names = subfolders(problem);
+    if (!names) return names.error();
+    result.insert(result.end(), names->begin(), names->end());
+  }
+  return result;
+}
+
+std::string candidate_sha256(const Candidate& candidate) {
+  Fields fields;
+  fields.add("rekernel candidate 1");
+  fields.add(candidate.problem);
+  fields.add(to_string(candidate.arch));
+  fields.add(candidate.program.source);
+  fields.add(candidate.program.compile);
+  fields.add(candidate.program.workspaces.size());
+  for (const Workspace& workspace : candidate.program.workspaces) {
+    fields.add(workspace.name);
+    fields.add(workspace.bytes);
+  }
+  fields.add(candidate.program.steps.size());
+  for (const Step& step : candidate.program.steps) {
+    std::visit([&](const auto& value) { fields.add(value); }, step);
+  }
+  return sha256_hex(fields.bytes());
+}
+
+Candidate scaffold_candidate(const Problem& problem, const std::string& name) {
+  Candidate candidate;
+  candidate.problem = problem.id;
+  candidate.name = name;
+  candidate.idea =
+      "The definition, one output element a thread: correct and slow. Say here in plain "
+      "language what makes your kernel fast.";
+  candidate.arch = Arch::sm_80;
+  candidate.origin.note = "scaffold";
+  candidate.program = problem.scaffold;
+  return candidate;
+}
+
+}  // namespace rekernel

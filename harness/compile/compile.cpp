@@ -1,0 +1,338 @@
+#include "harness/compile/compile.h"
+
+#include <nvrtc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+
+#include "harness/base/cache.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/compile/cubin.h"
+#include "harness/gpu/library.h"
+
+namespace rekernel {
+namespace {
+
+constexpr std::size_t max_cubin_bytes = 256u << 20;
+constexpr std::size_t max_shown_log = 16u << 10;
+constexpr std::string_view cache_magic = "rekernel cubin 1\n";
+constexpr std::size_t digest_length = 64;
+
+// NVRTC searches the source's folder for quoted headers, and takes the working directory for it
+// where the source has none. This one does not exist, and no message shows it.
+constexpr std::string_view source_folder = "/rekernel-has-no-source-folder/";
+constexpr std::string_view source_name = "kernel.cu";
+
+/// NVRTC's functions under their own names.
+struct Nvrtc {
+  decltype(&::nvrtcVersion) nvrtcVersion = nullptr;
+  decltype(&::nvrtcGetErrorString) nvrtcGetErrorString = nullptr;
+  decltype(&::nvrtcCreateProgram) nvrtcCreateProgram = nullptr;
+  decltype(&::nvrtcDestroyProgram) nvrtcDestroyProgram = nullptr;
+  decltype(&::nvrtcCompileProgram) nvrtcCompileProgram = nullptr;
+  decltype(&::nvrtcGetProgramLogSize) nvrtcGetProgramLogSize = nullptr;
+  decltype(&::nvrtcGetProgramLog) nvrtcGetProgramLog = nullptr;
+  decltype(&::nvrtcGetCUBINSize) nvrtcGetCUBINSize = nullptr;
+  decltype(&::nvrtcGetCUBIN) nvrtcGetCUBIN = nullptr;
+
+  bool load(const DynamicLibrary& library) {
+    return library.load("nvrtcVersion", nvrtcVersion) &&
+           library.load("nvrtcGetErrorString", nvrtcGetErrorString) &&
+           library.load("nvrtcCreateProgram", nvrtcCreateProgram) &&
+           library.load("nvrtcDestroyProgram", nvrtcDestroyProgram) &&
+           library.load("nvrtcCompileProgram", nvrtcCompileProgram) &&
+           library.load("nvrtcGetProgramLogSize", nvrtcGetProgramLogSize) &&
+           library.load("nvrtcGetProgramLog", nvrtcGetProgramLog) &&
+           library.load("nvrtcGetCUBINSize", nvrtcGetCUBINSize) &&
+           library.load("nvrtcGetCUBIN", nvrtcGetCUBIN);
+  }
+
+  void check(nvrtcResult result, const char* call) const {
+    if (result != NVRTC_SUCCESS) {
+      throw std::runtime_error(std::string(call) + ": " + nvrtcGetErrorString(result));
+    }
+  }
+};
+
+/// A translation unit inside NVRTC.
+class TranslationUnit {
+ public:
+  TranslationUnit(const Nvrtc& nvrtc, const std::string& source, const std::string& problem_header)
+      : nvrtc_(nvrtc) {
+    const std::string name = std::string(source_folder) + std::string(source_name);
+    const char* header_text = problem_header.c_str();
+    const char* header_name = "problem.h";
+    nvrtc_.check(nvrtc_.nvrtcCreateProgram(&program_, source.c_str(), name.c_str(), 1, &header_text,
+                                           &header_name),
+                 "nvrtcCreateProgram");
+  }
+  TranslationUnit(const TranslationUnit&) = delete;
+  TranslationUnit& operator=(const TranslationUnit&) = delete;
+  ~TranslationUnit() { nvrtc_.nvrtcDestroyProgram(&program_); }
+
+  nvrtcResult compile(const std::vector<std::string>& options) {
+    std::vector<const char*> pointers;
+    for (const std::string& option : options) pointers.push_back(option.c_str());
+    return nvrtc_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+  }
+
+  std::string log() const {
+    std::size_t size = 0;
+    nvrtc_.check(nvrtc_.nvrtcGetProgramLogSize(program_, &size), "nvrtcGetProgramLogSize");
+    std::string text(size, '\0');
+    nvrtc_.check(nvrtc_.nvrtcGetProgramLog(program_, text.data()), "nvrtcGetProgramLog");
+    text.resize(std::min(text.find('\0'), text.size()));
+    return text;
+  }
+
+  std::string cubin() const {
+    std::size_t size = 0;
+    nvrtc_.check(nvrtc_.nvrtcGetCUBINSize(program_, &size), "nvrtcGetCUBINSize");
+    std::string bytes(size, '\0');
+    nvrtc_.check(nvrtc_.nvrtcGetCUBIN(program_, bytes.data()), "nvrtcGetCUBIN");
+    return bytes;
+  }
+
+ private:
+  const Nvrtc& nvrtc_;
+  nvrtcProgram program_ = nullptr;
+};
+
+/// The log without what differs from run to run, so that records of equal runs are equal.
+std::string tidy_log(std::string_view log) {
+  std::string result;
+  while (!log.empty()) {
+    const std::size_t end = std::min(log.find('\n'), log.size());
+    std::string line(log.substr(0, end));
+    log.remove_prefix(std::min(end + 1, log.size()));
+    if (line.find("ptxas info    : Compile time") != std::string::npos) continue;
+    for (std::size_t at; (at = line.find(source_folder)) != std::string::npos;) {
+      line.erase(at, source_folder.size());
+    }
+    result += line + '\n';
+  }
+  while (result.ends_with("\n\n")) result.pop_back();
+  return result;
+}
+
+/// The start of a log, whole lines of it: some errors repeat themselves for megabytes.
+std::string shortened(const std::string& log) {
+  if (log.size() <= max_shown_log) return log;
+  const std::size_t end = log.rfind('\n', max_shown_log);
+  return log.substr(0, end == std::string::npos ? 0 : end + 1) + "… (" +
+         std::to_string(log.size()) + " bytes in all)\n";
+}
+
+std::vector<std::string> compile_options(const CompileOptions& options, const std::string& target,
+                                         const std::vector<std::string>& include_directories) {
+  std::vector<std::string> result = {"--gpu-architecture=" + target, "--std=c++20",
+                                     "--device-as-default-execution-space", "--ptxas-options=-v"};
+  for (const std::string& folder : include_directories)
+    result.push_back("--include-path=" + folder);
+  if (options.fast_math) result.push_back("--use_fast_math");
+  if (options.max_registers) {
+    result.push_back("--maxrregcount=" + std::to_string(*options.max_registers));
+  }
+  for (const auto& [name, value] : options.defines) {
+    result.push_back("--define-macro=" + name + "=" + value);
+  }
+  return result;
+}
+
+/// Everything that decides the outcome. The CUDA headers are stood for by their folders and NVRTC's
+/// version: hashing them would take longer than most compilations.
+std::string cache_key(const std::string& version, const std::vector<std::string>& options,
+                      const std::string& problem_header, const std::string& source) {
+  std::string fields;
+  append_field(fields, version);
+  append_field(fields, std::to_string(options.size()));
+  for (const std::string& option : options) append_field(fields, option);
+  append_field(fields, problem_header);
+  append_field(fields, source);
+  return sha256_hex(fields);
+}
+
+/// A file of the cache: magic line, digest of the rest, then log and cubin as fields. A file that
+/// is damaged or from another version counts as absent.
+std::optional<CompiledProgram> program_from_file(std::string_view rest) {
+  if (!rest.starts_with(cache_magic)) return std::nullopt;
+  rest.remove_prefix(cache_magic.size());
+  if (rest.size() < digest_length) return std::nullopt;
+  const std::string_view digest = rest.substr(0, digest_length);
+  rest.remove_prefix(digest_length);
+  if (digest != sha256_hex(rest)) return std::nullopt;
+  auto log = take_field(rest);
+  auto cubin = take_field(rest);
+  if (!log || !cubin || !rest.empty()) return std::nullopt;
+  auto program = program_from(*std::move(cubin), *std::move(log));
+  if (!program) return std::nullopt;
+  program->from_cache = true;
+  return *std::move(program);
+}
+
+std::string file_of(const CompiledProgram& program) {
+  std::string payload;
+  append_field(payload, program.log);
+  append_field(payload, program.cubin);
+  return std::string(cache_magic) + sha256_hex(payload) + payload;
+}
+
+/// Bytes that an argument takes as a kernel parameter.
+std::int64_t argument_bytes(const Argument& argument) {
+  if (std::holds_alternative<BufferArgument>(argument)) return 8;
+  if (std::holds_alternative<TensorMapArgument>(argument)) return 128;
+  return std::visit([](auto value) { return static_cast<std::int64_t>(sizeof value); },
+                    std::get<ScalarArgument>(argument));
+}
+
+const char* argument_kind(const Argument& argument) {
+  if (std::holds_alternative<BufferArgument>(argument)) return "a pointer";
+  if (std::holds_alternative<TensorMapArgument>(argument)) return "a tensor map";
+  return "this scalar";
+}
+
+Result<Ok> check_arguments(const KernelLaunch& launch, const KernelResources& kernel,
+                           const std::string& place) {
+  if (launch.args.size() != kernel.parameters.size()) {
+    return Error{place + ".args: kernel \"" + kernel.name + "\" takes " +
+                 std::to_string(kernel.parameters.size()) + " arguments, got " +
+                 std::to_string(launch.args.size())};
+  }
+  for (std::size_t i = 0; i < launch.args.size(); ++i) {
+    const std::int64_t given = argument_bytes(launch.args[i]);
+    if (given == kernel.parameters[i].size) continue;
+    return Error{place + ".args[" + std::to_string(i) + "]: " + argument_kind(launch.args[i]) +
+                 " has " + std::to_string(given) + " bytes, the parameter of kernel \"" +
+                 kernel.name + "\" has " + std::to_string(kernel.parameters[i].size)};
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+struct Compiler::State {
+  Nvrtc nvrtc;
+  std::string version;
+  std::vector<std::string> include_directories;
+};
+
+Compiler::Compiler(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+const KernelResources* CompiledProgram::find(std::string_view kernel) const {
+  const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                  [&](const auto& entry) { return entry.name == kernel; });
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+Result<Compiler> Compiler::load() {
+  // Options from the environment would change the machine code behind the cache's back.
+  ::unsetenv("NVRTC_APPEND_FLAGS");
+
+  const auto library = DynamicLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"});
+  if (!library) return Error{"NVRTC: " + library.error().message};
+  auto state = std::make_shared<State>();
+  if (!state->nvrtc.load(*library)) return Error{"NVRTC: " + library->path() + " is too old"};
+  int major = 0;
+  int minor = 0;
+  state->nvrtc.check(state->nvrtc.nvrtcVersion(&major, &minor), "nvrtcVersion");
+  state->version = std::to_string(major) + "." + std::to_string(minor);
+  // NVRTC opens this by its bare name, which the loader finds outside its own path only if it is
+  // loaded already. If it is nowhere, NVRTC's own message says so.
+  (void)DynamicLibrary::open({"libnvrtc-builtins.so." + state->version}).ok();
+  state->include_directories = cuda_include_directories();
+  if (state->include_directories.empty()) {
+    return Error{"CUDA headers: no cuda_fp16.h in " + joined(cuda_include_search_path())};
+  }
+  return Compiler(std::move(state));
+}
+
+std::string Compiler::version() const { return state_->version; }
+
+std::string Compiler::target_for_device(int major, int minor) {
+  // From Hopper on, the features of the chip family itself need the suffix.
+  return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
+}
+
+std::string Compiler::cache_name(const Program& program, const std::string& problem_header,
+                                 const std::string& target) const {
+  return "cubin/" + cache_key(state_->version,
+                              compile_options(program.compile, target, state_->include_directories),
+                              problem_header, program.source);
+}
+
+std::optional<CompiledProgram> Compiler::recall(const Program& program,
+                                                const std::string& problem_header,
+                                                const std::string& target) const {
+  const auto file = rekernel::recall(cache_name(program, problem_header, target), max_cubin_bytes);
+  return file ? program_from_file(*file) : std::nullopt;
+}
+
+void Compiler::remember(const Program& program, const std::string& problem_header,
+                        const std::string& target, const CompiledProgram& compiled) const {
+  (void)rekernel::remember({cache_name(program, problem_header, target), file_of(compiled)}).ok();
+}
+
+Result<CompiledProgram> Compiler::compile_anew(const Program& program,
+                                               const std::string& problem_header,
+                                               const std::string& target) const {
+  const auto start = std::chrono::steady_clock::now();
+  TranslationUnit unit(state_->nvrtc, program.source, problem_header);
+  const nvrtcResult status =
+      unit.compile(compile_options(program.compile, target, state_->include_directories));
+  std::string log = tidy_log(unit.log());
+  if (status != NVRTC_SUCCESS) {
+    return Error{"does not compile for " + target + " (" +
+                 state_->nvrtc.nvrtcGetErrorString(status) + "):\n" + shortened(log)};
+  }
+  auto result = program_from(unit.cubin(), std::move(log));
+  if (!result) return result;
+  result->compile_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
+          .count();
+  return result;
+}
+
+Result<CompiledProgram> Compiler::compile(const Program& program, const std::string& problem_header,
+                                          const std::string& target) const {
+  if (auto found = recall(program, problem_header, target)) return *std::move(found);
+  auto compiled = compile_anew(program, problem_header, target);
+  if (compiled) remember(program, problem_header, target, *compiled);
+  return compiled;
+}
+
+Result<CompiledProgram> program_from(std::string cubin, std::string log) {
+  CompiledProgram program;
+  program.cubin = std::move(cubin);
+  program.log = std::move(log);
+  auto kernels = read_cubin(program.cubin);
+  if (!kernels) return kernels.error();
+  program.kernels = *std::move(kernels);
+  add_assembler_report(program.log, program.kernels);
+  return program;
+}
+
+Result<Ok> check_launches(const Program& program, const CompiledProgram& compiled,
+                          const std::string& where) {
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const auto* launch = std::get_if<KernelLaunch>(&program.steps[i]);
+    if (!launch) continue;
+    const std::string place = where + ": launches[" + std::to_string(i) + "]";
+    const KernelResources* kernel = compiled.find(launch->kernel);
+    if (!kernel) {
+      std::vector<std::string> names;
+      for (const KernelResources& known : compiled.kernels) names.push_back(known.name);
+      return Error{place + ".kernel: no kernel \"" + launch->kernel + "\" in the source; " +
+                   (names.empty()
+                        ? std::string("it has none")
+                        : "it has " + joined(names) + " (a plain name needs extern \"C\")")};
+    }
+    if (auto checked = check_arguments(*launch, *kernel, place); !checked) return checked;
+  }
+  return Ok{};
+}
+
+}  // namespace rekernel

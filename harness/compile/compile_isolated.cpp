@@ -1,0 +1,223 @@
+#include "harness/compile/compile_isolated.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+#include "harness/base/files.h"
+#include "harness/process/sandbox.h"
+#include "harness/process/system_calls.h"
+
+namespace rekernel {
+
+namespace {
+
+/// Of addresses. No committed kernel takes half a gigabyte.
+constexpr std::int64_t memory_bytes = std::int64_t{2} << 30;
+constexpr std::chrono::seconds time_to_answer{5};
+
+/// A third of the deadline, on the one core that NVRTC uses: what never ends has the same verdict
+/// on an idle machine and on a busy one, long before it has filled its memory.
+std::chrono::seconds processor_time(std::chrono::milliseconds deadline) {
+  return std::max(std::chrono::duration_cast<std::chrono::seconds>(deadline / 3),
+                  std::chrono::seconds(1));
+}
+
+constexpr const char* compiled_word = "compiled";
+constexpr const char* rejected_word = "rejected";
+constexpr const char* failure_word = "failure";
+
+using Fields = std::vector<std::string>;
+
+std::string joined(const Fields& fields) {
+  std::string bytes;
+  for (const std::string& field : fields) append_field(bytes, field);
+  return bytes;
+}
+
+std::optional<Fields> split(std::string_view bytes) {
+  Fields fields;
+  while (!bytes.empty()) {
+    auto field = take_field(bytes);
+    if (!field) return std::nullopt;
+    fields.push_back(*std::move(field));
+  }
+  return fields;
+}
+
+/// Target, header, source, fast_math, max_registers, then names and values of the defines.
+std::string request_of(const Program& program, const std::string& problem_header,
+                       const std::string& target) {
+  const CompileOptions& options = program.compile;
+  Fields fields = {target, problem_header, program.source, options.fast_math ? "1" : "",
+                   options.max_registers ? std::to_string(*options.max_registers) : ""};
+  for (const auto& [name, value] : options.defines) {
+    fields.push_back(name);
+    fields.push_back(value);
+  }
+  return joined(fields);
+}
+
+struct Request {
+  Program program;
+  std::string problem_header;
+  std::string target;
+};
+
+std::optional<Request> read_request(std::string_view bytes) {
+  const std::optional<Fields> fields = split(bytes);
+  if (!fields || fields->size() < 5 || fields->size() % 2 == 0) return std::nullopt;
+  Request request;
+  request.target = (*fields)[0];
+  request.problem_header = (*fields)[1];
+  request.program.source = (*fields)[2];
+  CompileOptions& options = request.program.compile;
+  options.fast_math = !(*fields)[3].empty();
+  if (!(*fields)[4].empty()) options.max_registers = std::stoi((*fields)[4]);
+  for (std::size_t i = 5; i < fields->size(); i += 2) {
+    options.defines[(*fields)[i]] = (*fields)[i + 1];
+  }
+  return request;
+}
+
+Fields answer_to(const Request& request) {
+  const Result<Compiler> compiler = Compiler::load();
+  if (!compiler) return {failure_word, compiler.error().message};
+  const Result<CompiledProgram> compiled =
+      compiler->compile_anew(request.program, request.problem_header, request.target);
+  if (!compiled) return {rejected_word, compiled.error().message};
+  return {compiled_word, compiled->log, compiled->cubin, std::to_string(compiled->compile_ns)};
+}
+
+CompileOutcome verdict(Status status, std::string message) {
+  return {std::nullopt, status, std::move(message)};
+}
+
+Result<CompileOutcome> read_answer(std::string_view bytes) {
+  const std::optional<Fields> fields = split(bytes);
+  const Error malformed{"the compiling child's answer is malformed"};
+  if (!fields || fields->size() < 2) return malformed;
+  if (fields->front() == rejected_word) return verdict(Status::compile_failed, (*fields)[1]);
+  if (fields->front() == failure_word) return Error{(*fields)[1]};
+  if (fields->front() != compiled_word || fields->size() != 4) return malformed;
+  Result<CompiledProgram> program = program_from((*fields)[2], (*fields)[1]);
+  if (!program) return verdict(Status::compile_failed, program.error().message);
+  program->compile_ns = std::strtoll((*fields)[3].c_str(), nullptr, 10);
+  return CompileOutcome{*std::move(program), Status::compile_failed, {}};
+}
+
+/// Whole seconds as such, for a message.
+std::string seconds_text(std::chrono::milliseconds time) {
+  const std::string text = std::to_string(time.count() / 1000);
+  const auto rest = time.count() % 1000;
+  return text + (rest ? "." + std::to_string(1000 + rest).substr(1) : "") + " s";
+}
+
+/// A compiler that ended without an answer met a program that it cannot take.
+CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
+                                     std::chrono::milliseconds deadline) {
+  const std::string words = outcome.last_words.empty() ? "" : ": " + outcome.last_words;
+  const std::string limits =
+      " (it may use " + std::to_string(memory_bytes >> 30) + " GiB of memory)" + words;
+  switch (outcome.end) {
+    case ChildOutcome::End::startup_deadline:
+    case ChildOutcome::End::run_deadline:
+      return verdict(Status::timed_out, "not compiled within " + seconds_text(deadline));
+    case ChildOutcome::End::result_too_long:
+      return verdict(Status::compile_failed, "the machine code is larger than 64 MiB");
+    case ChildOutcome::End::signalled:
+      if (outcome.code == SIGXCPU) {
+        return verdict(
+            Status::timed_out,
+            "not compiled within " + seconds_text(processor_time(deadline)) + " of processor time");
+      }
+      return verdict(Status::compile_failed,
+                     std::string("the compiler died of ") + ::strsignal(outcome.code) + limits);
+    case ChildOutcome::End::exited:
+      break;
+  }
+  return verdict(Status::compile_failed,
+                 "the compiler gave up with status " + std::to_string(outcome.code) + limits);
+}
+
+ChildCommand command_for(std::string request, std::chrono::milliseconds deadline) {
+  ChildCommand command;
+  command.arguments = {own_executable(), "compile-worker"};
+  command.input = std::move(request);
+  command.startup_deadline = deadline;  // ends when it has the answer
+  command.run_deadline = time_to_answer;
+  command.limits.processor_time = processor_time(deadline);
+  command.limits.file_bytes = 0;
+  command.limits.address_space_bytes = memory_bytes;
+  return command;
+}
+
+}  // namespace
+
+Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program& program,
+                                        const std::string& problem_header,
+                                        const std::string& target,
+                                        std::chrono::milliseconds deadline) {
+  if (auto found = compiler.recall(program, problem_header, target)) {
+    return CompileOutcome{*std::move(found), Status::compile_failed, {}};
+  }
+  const Result<ChildOutcome> child = run_sandboxed(
+      command_for(request_of(program, problem_header, target), deadline), SandboxDevices::none);
+  if (!child) return child.error();
+  if (child->end != ChildOutcome::End::exited || child->code != 0) {
+    return verdict_of_dead_child(*child, deadline);
+  }
+  Result<CompileOutcome> outcome = read_answer(child->result);
+  if (outcome && outcome->program) {
+    compiler.remember(program, problem_header, target, *outcome->program);
+  }
+  return outcome;
+}
+
+int run_compile_worker() {
+  constexpr int no_answer = 2;
+  if (::fcntl(result_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    return no_answer;  // started by hand: there is no pipe to answer to
+  }
+  if (!sandbox_is_refused()) (void)lock_down().ok();
+  Fields answer;
+  try {
+    const std::optional<Request> request = read_request(read_all(STDIN_FILENO));
+    if (!request) return no_answer;
+    answer = answer_to(*request);
+  } catch (const std::exception& error) {  // out of memory, mostly
+    write_all(STDERR_FILENO, std::string(error.what()) + "\n");
+    ::_exit(no_answer);
+  }
+  report_started(result_descriptor);
+  write_all(result_descriptor, joined(answer));
+  // NVRTC's own destructors need not run.
+  ::_exit(0);
+}
+
+std::string to_fields(const Result<CompileOutcome>& outcome) {
+  if (!outcome) return joined({failure_word, outcome.error().message});
+  if (!outcome->program) return joined({to_string(outcome->status), outcome->message});
+  return joined({compiled_word, outcome->program->log, outcome->program->cubin});
+}
+
+Result<CompileOutcome> compile_outcome_from(std::string_view bytes) {
+  const std::optional<Fields> fields = split(bytes);
+  if (!fields || fields->size() < 2) return Error{"compile outcome: malformed"};
+  if (fields->front() == failure_word) return Error{(*fields)[1]};
+  if (fields->front() == compiled_word && fields->size() == 3) {
+    Result<CompiledProgram> program = program_from((*fields)[2], (*fields)[1]);
+    if (!program) return program.error();
+    return CompileOutcome{*std::move(program), Status::compile_failed, {}};
+  }
+  const auto status = status_from_string(fields->front());
+  if (!status) return Error{"compile outcome: unknown status"};
+  return verdict(*status, (*fields)[1]);
+}
+
+}  // namespace rekernel

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "harness/candidate/status.h"
+#include "harness/compile/compile.h"
+
+namespace rekernel {
+
+/// What the compiler made of a candidate: a program, or a verdict.
+struct CompileOutcome {
+  std::optional<CompiledProgram> program;
+  Status status = Status::compile_failed;  ///< without a program: compile_failed or timed_out
+  std::string message;
+};
+
+/// How long a candidate may compile, a third of it computing: less than the start-up deadline of
+/// its evaluation, so that the verdict names the compiler. The slowest committed candidate computes
+/// for a second and a half.
+inline constexpr std::chrono::seconds compile_deadline{45};
+
+/// Compiles a stranger's program in a child of its own (this program's hidden command
+/// `compile-worker`), with limits and in the sandbox, unless the cache has it. What the child made
+/// is remembered by this process: the child can write no file. An error is a failure of the set-up
+/// and says nothing of the program.
+Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program& program,
+                                        const std::string& problem_header,
+                                        const std::string& target,
+                                        std::chrono::milliseconds deadline = compile_deadline);
+
+/// The child's side. Returns the exit status.
+int run_compile_worker();
+
+/// What compile_isolated gave, as fields, for the child that evaluates the candidate.
+std::string to_fields(const Result<CompileOutcome>& outcome);
+Result<CompileOutcome> compile_outcome_from(std::string_view fields);
+
+}  // namespace rekernel

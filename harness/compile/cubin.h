@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "harness/compile/compile.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// The kernels in a cubin, sorted by name, with registers, stack, static shared memory and
+/// parameter layout; spills are not in it. From sm_90 on, the static shared memory counts the
+/// kilobyte that the system reserves wherever a kernel has any. The bytes are not trusted.
+///
+/// The format is undocumented. What is read here was observed in the output of CUDA 12 and 13: ELF
+/// with one section .nv.info for the file and one .nv.info.<kernel> each, made of small records.
+Result<std::vector<KernelResources>> read_cubin(std::string_view cubin);
+
+/// Takes spills and static shared memory from the assembler's report (ptxas -v) in a compiler's
+/// log. Spills of functions that were not inlined count for the kernel that they were compiled for.
+void add_assembler_report(std::string_view log, std::vector<KernelResources>& kernels);
+
+}  // namespace rekernel

@@ -1,0 +1,344 @@
+#include "harness/device/device_tools.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "ops/inputs.h"
+
+namespace rekernel {
+
+namespace {
+
+constexpr unsigned block_size = 256;
+constexpr unsigned blocks_per_sm = 8;
+
+/// What one block of `compare_*` found. Mirrored in the device source below.
+struct ComparePartial {
+  double max_abs;
+  double error_squares;
+  double truth_squares;
+  double worst_tolerance_ratio;
+  double worst_strict_ratio;
+  unsigned long long failing;
+  unsigned long long unwritten;
+  unsigned long long first_failing;
+};
+
+constexpr const char* tools_source = R"cuda(
+#include <cuda_fp16.h>
+
+struct ComparePartial {
+  double max_abs, error_squares, truth_squares, worst_tolerance_ratio, worst_strict_ratio;
+  unsigned long long failing, unwritten, first_failing;
+};
+
+// A NaN counts as infinitely far away, so that no maximum can drop it.
+__device__ double nan_to_infinity(double value) {
+  return value == value ? value : __longlong_as_double(0x7ff0000000000000ll);
+}
+
+__device__ void merge(ComparePartial& into, const ComparePartial& other) {
+  into.max_abs = fmax(into.max_abs, other.max_abs);
+  into.error_squares += other.error_squares;
+  into.truth_squares += other.truth_squares;
+  into.worst_tolerance_ratio = fmax(into.worst_tolerance_ratio, other.worst_tolerance_ratio);
+  into.worst_strict_ratio = fmax(into.worst_strict_ratio, other.worst_strict_ratio);
+  into.failing += other.failing;
+  into.unwritten += other.unwritten;
+  into.first_failing = min(into.first_failing, other.first_failing);
+}
+
+// Error over bound, where 0 ÷ 0 (an exact result under a zero bound) is 0.
+__device__ double error_ratio(double error, double bound) {
+  return error == 0.0 ? 0.0 : nan_to_infinity(error / bound);
+}
+
+__device__ bool is_poison(float value) {
+  return (__float_as_uint(value) | 0x80808080u) == 0xffffffffu;
+}
+__device__ bool is_poison(__half value) { return (__half_as_ushort(value) | 0x8080u) == 0xffffu; }
+__device__ double to_double(float value) { return value; }
+__device__ double to_double(__half value) { return __half2float(value); }
+
+template <class T>
+__device__ void compare(const T* output, const double* truth, unsigned long long count,
+                        double absolute, double relative, double strict_absolute,
+                        double strict_relative, ComparePartial* partials) {
+  ComparePartial mine{0, 0, 0, 0, 0, 0, 0, ~0ull};
+  const unsigned long long step = 1ull * gridDim.x * blockDim.x;
+  for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+    const double expected = truth[i];
+    const double error = nan_to_infinity(fabs(to_double(output[i]) - expected));
+    const double magnitude = fabs(expected);
+    ComparePartial one;
+    one.max_abs = error;
+    one.error_squares = error * error;
+    one.truth_squares = expected * expected;
+    one.worst_tolerance_ratio = error_ratio(error, absolute + relative * magnitude);
+    one.worst_strict_ratio = error_ratio(error, strict_absolute + strict_relative * magnitude);
+    const bool within = error <= absolute + relative * magnitude;
+    one.failing = within ? 0 : 1;
+    one.unwritten = is_poison(output[i]) ? 1 : 0;
+    one.first_failing = within ? ~0ull : i;
+    merge(mine, one);
+  }
+  __shared__ ComparePartial shared[256];
+  shared[threadIdx.x] = mine;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (threadIdx.x < half) merge(shared[threadIdx.x], shared[threadIdx.x + half]);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) partials[blockIdx.x] = shared[0];
+}
+
+extern "C" __global__ void compare_f32(const float* output, const double* truth,
+                                       unsigned long long count, double absolute, double relative,
+                                       double strict_absolute, double strict_relative,
+                                       ComparePartial* partials) {
+  compare(output, truth, count, absolute, relative, strict_absolute, strict_relative, partials);
+}
+
+extern "C" __global__ void compare_f16(const __half* output, const double* truth,
+                                       unsigned long long count, double absolute, double relative,
+                                       double strict_absolute, double strict_relative,
+                                       ComparePartial* partials) {
+  compare(output, truth, count, absolute, relative, strict_absolute, strict_relative, partials);
+}
+
+extern "C" __global__ void sum_squares(const double* values, unsigned long long count,
+                                       double* partials) {
+  double sum = 0;
+  const unsigned long long step = 1ull * gridDim.x * blockDim.x;
+  for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+    sum += values[i] * values[i];
+  }
+  __shared__ double shared[256];
+  shared[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) partials[blockIdx.x] = shared[0];
+}
+
+extern "C" __global__ void count_other_bytes(const unsigned char* bytes, unsigned long long count,
+                                             unsigned value, unsigned long long* mismatches) {
+  unsigned long long mine = 0;
+  const unsigned long long step = 1ull * gridDim.x * blockDim.x;
+  for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+    mine += bytes[i] != value ? 1 : 0;
+  }
+  if (mine) atomicAdd(mismatches, mine);
+}
+
+// The finaliser of MurmurHash3 (A. Appleby) mixes position and content, so that a sum over all words,
+// whose order does not matter, tells buffers apart.
+__device__ unsigned long long mix(unsigned long long x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdull;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ull;
+  return x ^ (x >> 33);
+}
+
+extern "C" __global__ void digest(const unsigned short* words, unsigned long long count,
+                                  unsigned long long* sum) {
+  unsigned long long mine = 0;
+  const unsigned long long step = 1ull * gridDim.x * blockDim.x;
+  for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+    mine += mix(mix(i + 1) + words[i]);
+  }
+  atomicAdd(sum, mine);
+}
+
+extern "C" __global__ void overwrite(float4* data, unsigned long long count) {
+  const unsigned long long step = 1ull * gridDim.x * blockDim.x;
+  for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+    data[i] = make_float4(i, 1.f, 2.f, 3.f);
+  }
+}
+
+// One 16-byte access a thread and blocks that come and go: on an H200 this copies 4.26 TB/s, where a
+// persistent grid with several accesses in flight per thread stays at 4.0.
+extern "C" __global__ void copy(float4* to, const float4* from, unsigned long long count) {
+  const unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) to[i] = from[i];
+}
+)cuda";
+
+template <class... Arguments>
+void launch_blocks(CUfunction function, unsigned blocks, unsigned threads, const Stream& stream,
+                   Arguments... arguments) {
+  void* pointers[] = {&arguments...};
+  CUlaunchConfig config{};
+  config.gridDimX = blocks;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = threads;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream.get();
+  REKERNEL_CUDA(cuLaunchKernelEx(&config, function, pointers, nullptr));
+}
+
+template <class... Arguments>
+void launch(CUfunction function, unsigned blocks, const Stream& stream, Arguments... arguments) {
+  launch_blocks(function, blocks, block_size, stream, arguments...);
+}
+
+std::string typed(const char* name, DType dtype) {
+  if (dtype != DType::f16 && dtype != DType::f32) {
+    throw std::logic_error(std::string(name) + ": only f16 and f32 tensors");
+  }
+  return std::string(name) + "_" + to_string(dtype);
+}
+
+unsigned long long count_of(const BufferView& buffer, std::int64_t element_bytes) {
+  return static_cast<unsigned long long>(buffer.bytes / element_bytes);
+}
+
+template <class T>
+T read_back(CUdeviceptr address) {
+  T value;
+  REKERNEL_CUDA(cuMemcpyDtoH(&value, address, sizeof value));
+  return value;
+}
+
+double element_at(const BufferView& buffer, DType dtype, std::int64_t index) {
+  const CUdeviceptr address =
+      buffer.pointer + static_cast<CUdeviceptr>(index * size_in_bytes(dtype));
+  switch (dtype) {
+    case DType::f16:
+      return from_half_bits(read_back<std::uint16_t>(address));
+    case DType::f32:
+      return read_back<float>(address);
+    case DType::f64:
+      return read_back<double>(address);
+    default:
+      throw std::logic_error("element_at: only floats");
+  }
+}
+
+}  // namespace
+
+Program device_tools_program() {
+  Program program;
+  program.source = std::string(tools_source) + input_device_source();
+  return program;
+}
+
+DeviceTools::DeviceTools(const CompiledProgram& compiled, const DeviceProperties& device)
+    : module_(compiled.cubin),
+      blocks_(static_cast<unsigned>(device.multiprocessors) * blocks_per_sm),
+      counter_(sizeof(unsigned long long)),
+      partials_(static_cast<std::int64_t>(blocks_ * sizeof(ComparePartial))) {}
+
+void DeviceTools::fill(const BufferView& buffer, DType dtype, const Distribution& distribution,
+                       std::uint64_t seed, std::uint32_t stream_number,
+                       const Stream& stream) const {
+  launch(module_.function(typed("fill", dtype)), blocks_, stream, buffer.pointer,
+         count_of(buffer, size_in_bytes(dtype)), static_cast<unsigned long long>(seed),
+         static_cast<unsigned>(stream_number), static_cast<int>(distribution.kind), distribution.a,
+         distribution.b);
+}
+
+std::int64_t DeviceTools::count_input_mismatches(const BufferView& buffer, DType dtype,
+                                                 const Distribution& distribution,
+                                                 std::uint64_t seed, std::uint32_t stream_number,
+                                                 const Stream& stream) const {
+  clear_counter(stream);
+  launch(module_.function(typed("verify", dtype)), blocks_, stream, buffer.pointer,
+         count_of(buffer, size_in_bytes(dtype)), static_cast<unsigned long long>(seed),
+         static_cast<unsigned>(stream_number), static_cast<int>(distribution.kind), distribution.a,
+         distribution.b, counter_.get());
+  return read_counter(stream);
+}
+
+std::int64_t DeviceTools::count_other_bytes(const BufferView& buffer, std::uint8_t value,
+                                            const Stream& stream) const {
+  clear_counter(stream);
+  launch(module_.function("count_other_bytes"), blocks_, stream, buffer.pointer,
+         count_of(buffer, 1), static_cast<unsigned>(value), counter_.get());
+  return read_counter(stream);
+}
+
+double DeviceTools::root_mean_square(const BufferView& truth, const Stream& stream) const {
+  const unsigned long long count = count_of(truth, sizeof(double));
+  launch(module_.function("sum_squares"), blocks_, stream, truth.pointer, count, partials_.get());
+  stream.synchronize();
+  std::vector<double> partials(blocks_);
+  REKERNEL_CUDA(cuMemcpyDtoH(partials.data(), partials_.get(), partials.size() * sizeof(double)));
+  double sum = 0;
+  for (double partial : partials) sum += partial;
+  return std::sqrt(sum / static_cast<double>(count));
+}
+
+ErrorStats DeviceTools::compare(const BufferView& output, DType dtype, const BufferView& truth,
+                                const Tolerance& tolerance, double absolute_scale,
+                                const Stream& stream) const {
+  constexpr double strict_tolerance = 1e-4;  // what KernelBench asks of FP32
+  const unsigned long long count = count_of(truth, sizeof(double));
+  launch(module_.function(typed("compare", dtype)), blocks_, stream, output.pointer, truth.pointer,
+         count, tolerance.absolute * absolute_scale, tolerance.relative,
+         strict_tolerance * absolute_scale, strict_tolerance, partials_.get());
+  stream.synchronize();
+  std::vector<ComparePartial> partials(blocks_);
+  REKERNEL_CUDA(
+      cuMemcpyDtoH(partials.data(), partials_.get(), partials.size() * sizeof(ComparePartial)));
+
+  ErrorStats stats;
+  double error_squares = 0;
+  double truth_squares = 0;
+  unsigned long long first_failing = ~0ull;
+  for (const ComparePartial& partial : partials) {
+    stats.max_abs = std::max(stats.max_abs, partial.max_abs);
+    stats.worst_tolerance_ratio =
+        std::max(stats.worst_tolerance_ratio, partial.worst_tolerance_ratio);
+    stats.worst_strict_ratio = std::max(stats.worst_strict_ratio, partial.worst_strict_ratio);
+    stats.failing += static_cast<std::int64_t>(partial.failing);
+    stats.unwritten += static_cast<std::int64_t>(partial.unwritten);
+    error_squares += partial.error_squares;
+    truth_squares += partial.truth_squares;
+    first_failing = std::min(first_failing, partial.first_failing);
+  }
+  stats.rms = std::sqrt(error_squares / static_cast<double>(count));
+  stats.truth_rms = std::sqrt(truth_squares / static_cast<double>(count));
+  if (first_failing != ~0ull) {
+    stats.first_failing = static_cast<std::int64_t>(first_failing);
+    stats.first_value = element_at(output, dtype, stats.first_failing);
+    stats.first_truth = element_at(truth, DType::f64, stats.first_failing);
+  }
+  return stats;
+}
+
+std::uint64_t DeviceTools::digest(const BufferView& buffer, const Stream& stream) const {
+  clear_counter(stream);
+  launch(module_.function("digest"), blocks_, stream, buffer.pointer, count_of(buffer, 2),
+         counter_.get());
+  return static_cast<std::uint64_t>(read_counter(stream));
+}
+
+void DeviceTools::overwrite(const BufferView& buffer, const Stream& stream) const {
+  launch(module_.function("overwrite"), blocks_, stream, buffer.pointer, count_of(buffer, 16));
+}
+
+void DeviceTools::copy(const BufferView& to, const BufferView& from, const Stream& stream) const {
+  constexpr unsigned threads = 512;
+  const unsigned long long count = count_of(to, 16);
+  launch_blocks(module_.function("copy"), static_cast<unsigned>((count + threads - 1) / threads),
+                threads, stream, to.pointer, from.pointer, count);
+}
+
+void DeviceTools::clear_counter(const Stream& stream) const {
+  REKERNEL_CUDA(cuMemsetD8Async(counter_.get(), 0, sizeof(unsigned long long), stream.get()));
+}
+
+std::int64_t DeviceTools::read_counter(const Stream& stream) const {
+  stream.synchronize();
+  return read_back<std::int64_t>(counter_.get());
+}
+
+}  // namespace rekernel

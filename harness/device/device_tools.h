@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "harness/compile/compile.h"
+#include "harness/device/error_stats.h"
+#include "harness/device/launch.h"
+#include "harness/gpu/cuda.h"
+#include "ops/problem.h"
+
+namespace rekernel {
+
+/// The program whose kernels DeviceTools launches. Compile it for the device's target.
+Program device_tools_program();
+
+/// The byte that memory is filled with where nothing may be read: a NaN in every float format.
+inline constexpr std::uint8_t poison_byte = 0xFF;
+/// It takes turns with poison_byte in outputs and workspaces, so that no kernel can lean on either:
+/// a NaN in FP16, 3.4e38 in FP32, the largest positive pattern in integers.
+inline constexpr std::uint8_t other_poison_byte = 0x7F;
+
+/// The harness's own device code: making inputs, comparing results, digests, and cache flushing.
+/// Methods issue work on the given stream; those that return a value wait for it.
+class DeviceTools {
+ public:
+  DeviceTools(const CompiledProgram& compiled, const DeviceProperties& device);
+
+  void fill(const BufferView& buffer, DType dtype, const Distribution& distribution,
+            std::uint64_t seed, std::uint32_t stream_number, const Stream& stream) const;
+
+  /// Elements that differ in any bit from what `fill` writes.
+  std::int64_t count_input_mismatches(const BufferView& buffer, DType dtype,
+                                      const Distribution& distribution, std::uint64_t seed,
+                                      std::uint32_t stream_number, const Stream& stream) const;
+
+  /// Bytes that differ from `value`.
+  std::int64_t count_other_bytes(const BufferView& buffer, std::uint8_t value,
+                                 const Stream& stream) const;
+
+  /// Root mean square of float64 values.
+  double root_mean_square(const BufferView& truth, const Stream& stream) const;
+
+  /// Compares an output (f16 or f32) with its float64 truth. The absolute parts of the published
+  /// and of the strict tolerance are multiplied by `absolute_scale`.
+  ErrorStats compare(const BufferView& output, DType dtype, const BufferView& truth,
+                     const Tolerance& tolerance, double absolute_scale, const Stream& stream) const;
+
+  /// A 64-bit digest of a buffer's content; equal buffers have equal digests.
+  std::uint64_t digest(const BufferView& buffer, const Stream& stream) const;
+
+  /// Writes the whole buffer, so that it displaces everything else from the L2 cache.
+  void overwrite(const BufferView& buffer, const Stream& stream) const;
+
+  /// Copies with 16-byte accesses; sizes equal and multiples of 16.
+  void copy(const BufferView& to, const BufferView& from, const Stream& stream) const;
+
+ private:
+  std::int64_t read_counter(const Stream& stream) const;
+  void clear_counter(const Stream& stream) const;
+
+  Module module_;
+  unsigned blocks_;
+  DeviceBuffer counter_;
+  DeviceBuffer partials_;
+};
+
+}  // namespace rekernel

@@ -1,0 +1,271 @@
+#include "harness/evaluation/evaluation.h"
+
+#include <boost/json.hpp>
+#include <cmath>
+#include <limits>
+
+namespace rekernel {
+
+namespace {
+
+constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t int64_min = std::numeric_limits<std::int64_t>::min();
+
+/// JSON has no infinity: null stands for it.
+boost::json::value real(double value) {
+  if (std::isfinite(value)) return value;
+  return nullptr;
+}
+
+double read_real(JsonReader reader) {
+  if (reader.raw().is_null()) return std::numeric_limits<double>::infinity();
+  return reader.real();
+}
+
+std::int64_t read_count(JsonReader reader) { return reader.integer(0, int64_max); }
+
+boost::json::object to_json(const KernelResources& kernel) {
+  return {{"name", kernel.name},
+          {"registers", kernel.registers},
+          {"static_shared_bytes", kernel.static_shared_bytes},
+          {"stack_bytes", kernel.stack_bytes},
+          {"spill_store_bytes", kernel.spill_store_bytes},
+          {"spill_load_bytes", kernel.spill_load_bytes}};
+}
+
+KernelResources read_resources(JsonReader reader) {
+  KernelResources kernel;
+  kernel.name = reader.required("name").string();
+  kernel.registers = static_cast<int>(reader.required("registers").integer(0, 1 << 16));
+  kernel.static_shared_bytes = read_count(reader.required("static_shared_bytes"));
+  kernel.stack_bytes = read_count(reader.required("stack_bytes"));
+  kernel.spill_store_bytes = read_count(reader.required("spill_store_bytes"));
+  kernel.spill_load_bytes = read_count(reader.required("spill_load_bytes"));
+  reader.no_other_keys();
+  return kernel;
+}
+
+boost::json::object to_json(const ErrorStats& stats) {
+  return {{"max_abs", real(stats.max_abs)},
+          {"rms", real(stats.rms)},
+          {"truth_rms", real(stats.truth_rms)},
+          {"worst_tolerance_ratio", real(stats.worst_tolerance_ratio)},
+          {"worst_strict_ratio", real(stats.worst_strict_ratio)},
+          {"failing", stats.failing},
+          {"unwritten", stats.unwritten},
+          {"first_failing", stats.first_failing},
+          {"first_value", real(stats.first_value)},
+          {"first_truth", real(stats.first_truth)}};
+}
+
+ErrorStats read_errors(JsonReader reader) {
+  ErrorStats stats;
+  stats.max_abs = read_real(reader.required("max_abs"));
+  stats.rms = read_real(reader.required("rms"));
+  stats.truth_rms = read_real(reader.required("truth_rms"));
+  stats.worst_tolerance_ratio = read_real(reader.required("worst_tolerance_ratio"));
+  stats.worst_strict_ratio = read_real(reader.required("worst_strict_ratio"));
+  stats.failing = read_count(reader.required("failing"));
+  stats.unwritten = read_count(reader.required("unwritten"));
+  stats.first_failing = reader.required("first_failing").integer(-1, int64_max);
+  stats.first_value = read_real(reader.required("first_value"));
+  stats.first_truth = read_real(reader.required("first_truth"));
+  reader.no_other_keys();
+  return stats;
+}
+
+boost::json::object to_json(const Timing& timing) {
+  boost::json::array samples(timing.samples_ns.begin(), timing.samples_ns.end());
+  return {{"median_ns", timing.median_ns},
+          {"low_ns", timing.low_ns},
+          {"high_ns", timing.high_ns},
+          {"samples_ns", std::move(samples)}};
+}
+
+Timing read_timing(JsonReader reader) {
+  Timing timing;
+  timing.median_ns = read_count(reader.required("median_ns"));
+  timing.low_ns = read_count(reader.required("low_ns"));
+  timing.high_ns = read_count(reader.required("high_ns"));
+  for (JsonReader& sample : reader.required("samples_ns").array()) {
+    timing.samples_ns.push_back(read_count(sample));
+  }
+  reader.no_other_keys();
+  return timing;
+}
+
+boost::json::object to_json(const Percent& percent) {
+  return {{"value", real(percent.value)}, {"low", real(percent.low)}, {"high", real(percent.high)}};
+}
+
+Percent read_percent(JsonReader reader) {
+  Percent percent;
+  percent.value = read_real(reader.required("value"));
+  percent.low = read_real(reader.required("low"));
+  percent.high = read_real(reader.required("high"));
+  reader.no_other_keys();
+  return percent;
+}
+
+boost::json::object to_json(const ReferenceResult& reference) {
+  boost::json::object json{{"id", reference.id},
+                           {"details", reference.details},
+                           {"unavailable", reference.unavailable},
+                           {"timing", to_json(reference.timing)}};
+  if (reference.errors) json["errors"] = to_json(*reference.errors);
+  if (reference.percent_of_reference) json["percent"] = to_json(*reference.percent_of_reference);
+  return json;
+}
+
+ReferenceResult read_reference(JsonReader reader) {
+  ReferenceResult reference;
+  reference.id = reader.required("id").string();
+  reference.details = reader.required("details").string();
+  reference.unavailable = reader.required("unavailable").string();
+  reference.timing = read_timing(reader.required("timing"));
+  if (auto errors = reader.optional("errors")) reference.errors = read_errors(*errors);
+  if (auto percent = reader.optional("percent")) {
+    reference.percent_of_reference = read_percent(*percent);
+  }
+  reader.no_other_keys();
+  return reference;
+}
+
+std::vector<std::int64_t> read_samples(JsonReader reader) {
+  std::vector<std::int64_t> samples;
+  for (JsonReader& sample : reader.array(1)) samples.push_back(read_count(sample));
+  return samples;
+}
+
+template <class T>
+boost::json::array array_of(const std::vector<T>& values) {
+  boost::json::array array;
+  for (const T& value : values) array.push_back(to_json(value));
+  return array;
+}
+
+}  // namespace
+
+boost::json::object to_json(const GpuConditions& conditions) {
+  return {{"sm_clock_mhz", conditions.sm_clock_mhz},
+          {"temperature_c", conditions.temperature_c},
+          {"power_w", conditions.power_w},
+          {"throttle_reasons", conditions.throttle_reasons},
+          {"rejected_samples", conditions.rejected_samples}};
+}
+
+GpuConditions conditions_from_json(JsonReader reader) {
+  GpuConditions conditions;
+  conditions.sm_clock_mhz = static_cast<int>(reader.required("sm_clock_mhz").integer(0, 1 << 20));
+  conditions.temperature_c = static_cast<int>(reader.required("temperature_c").integer(-273, 1000));
+  conditions.power_w = static_cast<int>(reader.required("power_w").integer(0, 1 << 20));
+  conditions.throttle_reasons = reader.required("throttle_reasons").integer(int64_min, int64_max);
+  conditions.rejected_samples =
+      static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
+  reader.no_other_keys();
+  return conditions;
+}
+
+boost::json::object to_json(const NoiseRun& run) {
+  return {{"first_ns", boost::json::value_from(run.first_ns)},
+          {"second_ns", boost::json::value_from(run.second_ns)}};
+}
+
+NoiseRun noise_run_from_json(JsonReader reader) {
+  NoiseRun run;
+  run.first_ns = read_samples(reader.required("first_ns"));
+  run.second_ns = read_samples(reader.required("second_ns"));
+  reader.no_other_keys();
+  return run;
+}
+
+std::vector<std::string> Evaluation::badges() const {
+  std::vector<std::string> names;
+  if (status != Status::passed) return names;
+  if (strict) names.emplace_back("strict");
+  if (robust) names.emplace_back("robust");
+  if (deterministic) names.emplace_back("deterministic");
+  return names;
+}
+
+const ReferenceResult* Evaluation::headline() const {
+  for (const ReferenceResult& reference : references) {
+    if (reference.unavailable.empty()) return &reference;
+  }
+  return nullptr;
+}
+
+boost::json::object to_json(const Evaluation& evaluation) {
+  boost::json::array seeds;
+  for (std::uint64_t seed : evaluation.seeds) seeds.push_back(boost::json::value(seed));
+  boost::json::object split;
+  for (const auto& [phase, nanoseconds] : evaluation.split_ns) split[phase] = nanoseconds;
+
+  boost::json::object json{{"problem", evaluation.problem},
+                           {"kernel", evaluation.kernel},
+                           {"sha256", evaluation.sha256},
+                           {"status", to_string(evaluation.status)},
+                           {"message", evaluation.message},
+                           {"target", evaluation.target},
+                           {"resources", array_of(evaluation.resources)},
+                           {"compile_log", evaluation.compile_log},
+                           {"seeds", std::move(seeds)},
+                           {"strict", evaluation.strict},
+                           {"robust", evaluation.robust},
+                           {"deterministic", evaluation.deterministic},
+                           {"badge_notes", evaluation.badge_notes},
+                           {"floor_ns", evaluation.floor_ns},
+                           {"references", array_of(evaluation.references)},
+                           {"reference_noise_ppm", evaluation.reference_noise_ppm},
+                           {"conditions", to_json(evaluation.conditions)},
+                           {"split_ns", std::move(split)}};
+  if (evaluation.errors) json["errors"] = to_json(*evaluation.errors);
+  if (evaluation.timing) json["timing"] = to_json(*evaluation.timing);
+  return json;
+}
+
+Result<Evaluation> evaluation_from_json(JsonReader reader) {
+  Evaluation evaluation;
+  evaluation.problem = reader.required("problem").string();
+  evaluation.kernel = reader.required("kernel").string();
+  evaluation.sha256 = reader.required("sha256").string();
+  JsonReader status = reader.required("status");
+  if (auto known = status_from_string(status.string())) {
+    evaluation.status = *known;
+  } else {
+    status.expect("a status");
+  }
+  evaluation.message = reader.required("message").string();
+  evaluation.target = reader.required("target").string();
+  for (JsonReader& kernel : reader.required("resources").array()) {
+    evaluation.resources.push_back(read_resources(kernel));
+  }
+  evaluation.compile_log = reader.required("compile_log").string();
+  for (JsonReader& seed : reader.required("seeds").array()) {
+    if (seed.raw().is_uint64()) {
+      evaluation.seeds.push_back(seed.raw().get_uint64());
+    } else {
+      evaluation.seeds.push_back(static_cast<std::uint64_t>(read_count(seed)));
+    }
+  }
+  evaluation.strict = reader.required("strict").boolean();
+  evaluation.robust = reader.required("robust").boolean();
+  evaluation.deterministic = reader.required("deterministic").boolean();
+  evaluation.badge_notes = reader.required("badge_notes").string();
+  evaluation.floor_ns = read_count(reader.required("floor_ns"));
+  for (JsonReader& reference : reader.required("references").array()) {
+    evaluation.references.push_back(read_reference(reference));
+  }
+  evaluation.reference_noise_ppm = read_count(reader.required("reference_noise_ppm"));
+  evaluation.conditions = conditions_from_json(reader.required("conditions"));
+  for (auto& [phase, nanoseconds] : reader.required("split_ns").entries()) {
+    evaluation.split_ns.emplace_back(phase, read_count(nanoseconds));
+  }
+  if (auto errors = reader.optional("errors")) evaluation.errors = read_errors(*errors);
+  if (auto timing = reader.optional("timing")) evaluation.timing = read_timing(*timing);
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  return evaluation;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/base/json.h"
+#include "harness/candidate/status.h"
+#include "harness/compile/compile.h"
+#include "harness/device/error_stats.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// Times of one runnable. All integer nanoseconds.
+struct Timing {
+  std::vector<std::int64_t> samples_ns;
+  std::int64_t median_ns = 0;
+  std::int64_t low_ns = 0;   ///< 25th percentile
+  std::int64_t high_ns = 0;  ///< 75th percentile
+};
+
+/// Reference time ÷ kernel time in percent, with its 95% confidence interval.
+struct Percent {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct ReferenceResult {
+  std::string id;
+  std::string details;      ///< engine or algorithm
+  std::string unavailable;  ///< why there is no time; empty if there is
+  Timing timing;
+  std::optional<ErrorStats> errors;  ///< on the candidate's first seed
+  std::optional<Percent> percent_of_reference;
+};
+
+/// State of the GPU around the timed samples.
+struct GpuConditions {
+  int sm_clock_mhz = 0;  ///< median over the samples
+  int temperature_c = 0;
+  int power_w = 0;
+  std::int64_t throttle_reasons = 0;  ///< NVML bit mask, of reasons that slow the clock
+  int rejected_samples = 0;           ///< samples thrown away because of throttling
+};
+
+/// One run of an A/A experiment: times of the same work under two names, in nanoseconds.
+struct NoiseRun {
+  std::vector<std::int64_t> first_ns;
+  std::vector<std::int64_t> second_ns;
+};
+
+/// Everything that was found out about one candidate on one device.
+struct Evaluation {
+  std::string problem;
+  std::string kernel;
+  std::string sha256;
+  Status status = Status::crashed;
+  std::string message;  ///< one line; empty when passed
+  std::string target;   ///< "sm_90a"
+
+  std::vector<KernelResources> resources;
+  std::string compile_log;
+  std::vector<std::uint64_t> seeds;
+  std::optional<ErrorStats> errors;  ///< the worst over all seeds
+
+  bool strict = false;
+  bool robust = false;
+  bool deterministic = false;
+  std::string badge_notes;  ///< why a badge was refused, one line
+
+  std::optional<Timing> timing;
+  std::int64_t floor_ns = 0;
+  std::vector<ReferenceResult> references;  ///< the headline first
+  std::int64_t reference_noise_ppm =
+      0;  ///< the headline against itself: half width of the 95% interval
+  GpuConditions conditions;
+
+  /// Where the wall time went: (phase, nanoseconds).
+  std::vector<std::pair<std::string, std::int64_t>> split_ns;
+
+  std::vector<std::string> badges() const;
+  const ReferenceResult* headline() const;
+};
+
+/// Ceilings of the device, measured in the same process.
+struct Ceilings {
+  std::int64_t copy_bytes_per_s = 0;
+  std::int64_t fp16_flops_per_s = 0;
+};
+
+boost::json::object to_json(const GpuConditions& conditions);
+GpuConditions conditions_from_json(JsonReader reader);
+boost::json::object to_json(const NoiseRun& run);
+NoiseRun noise_run_from_json(JsonReader reader);
+boost::json::object to_json(const Evaluation& evaluation);
+Result<Evaluation> evaluation_from_json(JsonReader reader);
+
+}  // namespace rekernel

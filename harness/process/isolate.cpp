@@ -1,0 +1,338 @@
+#include "harness/process/isolate.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "harness/base/file_descriptor.h"
+#include "harness/base/files.h"
+#include "harness/process/process_tree.h"
+
+extern char** environ;
+
+namespace rekernel {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t largest_result = 64u << 20;
+constexpr std::size_t kept_error_bytes = 4096;
+constexpr std::size_t last_words_length = 300;
+constexpr std::size_t most_inherited = 16;
+/// A killed process still has to leave the GPU, and the driver may have to reset a channel.
+constexpr std::chrono::seconds death_deadline{30};
+
+struct Pipe {
+  FileDescriptor read;
+  FileDescriptor write;
+};
+
+std::optional<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+struct Child {
+  pid_t id = -1;
+  FileDescriptor input;
+  FileDescriptor result;
+  FileDescriptor errors;
+};
+
+void limit(int resource, std::int64_t soft, std::int64_t hard) {
+  rlimit present{};
+  ::getrlimit(static_cast<decltype(RLIMIT_CORE)>(resource), &present);
+  // What is stricter already stays so.
+  const rlim_t ceiling = std::min(static_cast<rlim_t>(hard), present.rlim_max);
+  const rlimit wanted{std::min(static_cast<rlim_t>(soft), ceiling), ceiling};
+  ::setrlimit(static_cast<decltype(RLIMIT_CORE)>(resource), &wanted);
+}
+
+void apply(const ChildLimits& limits) {
+  limit(RLIMIT_CORE, 0, 0);
+  // The first limit's signal names the reason; the second kills what ignores it.
+  limit(RLIMIT_CPU, limits.processor_time.count(), limits.processor_time.count() + 1);
+  limit(RLIMIT_FSIZE, limits.file_bytes, limits.file_bytes);
+  limit(RLIMIT_NOFILE, limits.open_files, limits.open_files);
+#ifndef __SANITIZE_ADDRESS__  // whose shadow memory takes terabytes of addresses
+  if (limits.address_space_bytes) {
+    limit(RLIMIT_AS, *limits.address_space_bytes, *limits.address_space_bytes);
+  }
+#endif
+  // A library that finds its file too large gets an error, as on a full disk, and goes on.
+  ::signal(SIGXFSZ, SIG_IGN);
+}
+
+struct Plumbing {
+  int input;
+  int result;
+  int errors;
+  std::array<int, most_inherited> inherited;
+  int inherited_count;
+};
+
+/// Between fork and exec only async-signal-safe calls.
+[[noreturn]] void become(char* const* arguments, char* const* environment, Plumbing pipes,
+                         const ChildLimits& limits, pid_t parent) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
+  // Move everything out of the way of the numbers that it will take, so that no dup2 below can
+  // overwrite one that is still needed.
+  const auto aside = [](int descriptor) {
+    return ::fcntl(descriptor, F_DUPFD, first_inherited_descriptor + int{most_inherited});
+  };
+  pipes.input = aside(pipes.input);
+  pipes.result = aside(pipes.result);
+  pipes.errors = aside(pipes.errors);
+  for (int i = 0; i < pipes.inherited_count; ++i) pipes.inherited[i] = aside(pipes.inherited[i]);
+  const int nowhere = ::open("/dev/null", O_WRONLY);
+  ::dup2(pipes.input, STDIN_FILENO);
+  ::dup2(nowhere, STDOUT_FILENO);
+  ::dup2(pipes.errors, STDERR_FILENO);
+  ::dup2(pipes.result, result_descriptor);
+  int behind = first_inherited_descriptor;
+  for (int i = 0; i < pipes.inherited_count; ++i) ::dup2(pipes.inherited[i], behind++);
+  ::close_range(static_cast<unsigned>(behind), ~0u, 0);
+  apply(limits);
+  ::execve(arguments[0], arguments, environment);
+  ::_exit(127);
+}
+
+/// As exec takes them.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Result<Child> start(const ChildCommand& command) {
+  std::optional<Pipe> input = make_pipe();
+  std::optional<Pipe> result = make_pipe();
+  std::optional<Pipe> errors = make_pipe();
+  if (!input || !result || !errors) {
+    return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
+  }
+  if (command.inherited.size() > most_inherited) return Error{"too many descriptors to inherit"};
+  const std::vector<char*> arguments = pointers_to(command.arguments);
+  std::vector<char*> variables;
+  if (command.environment) variables = pointers_to(*command.environment);
+  Plumbing pipes{input->read.get(), result->write.get(), errors->write.get(), {}, 0};
+  for (const int descriptor : command.inherited) {
+    pipes.inherited[static_cast<std::size_t>(pipes.inherited_count++)] = descriptor;
+  }
+  const pid_t parent = ::getpid();
+  const pid_t id = ::fork();
+  if (id < 0) return Error{std::string("cannot start a process: ") + std::strerror(errno)};
+  if (id == 0) {
+    become(arguments.data(), command.environment ? variables.data() : environ, pipes,
+           command.limits, parent);
+  }
+  ::setpgid(id, id);  // also here, so that a kill cannot come before the child's own call
+  return Child{id, std::move(input->write), std::move(result->read), std::move(errors->read)};
+}
+
+/// Reads what is there. False at the end of the stream.
+bool drain(int descriptor, std::string& into) {
+  std::array<char, 65536> chunk;
+  const ssize_t count = ::read(descriptor, chunk.data(), chunk.size());
+  if (count > 0) into.append(chunk.data(), static_cast<std::size_t>(count));
+  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/// Writes a child's input. A child that no longer reads is no error of ours.
+void feed(FileDescriptor pipe, const ChildCommand& command) {
+  try {
+    write_all(pipe.get(), command.input);
+    if (command.more_input) write_all(pipe.get(), command.more_input());
+  } catch (const std::exception&) {
+    // The child says what it made of an input that ended early.
+  }
+}
+
+/// The conversation with a running child, one poll at a time.
+class Supervision {
+ public:
+  Supervision(Child child, const ChildCommand& command)
+      : child_(std::move(child)),
+        command_(command),
+        deadline_(Clock::now() + command.startup_deadline) {}
+
+  ChildOutcome run() {
+    while (child_.result.is_open() && !too_long_) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
+      if (left.count() <= 0) {
+        late_ = true;
+        break;
+      }
+      exchange(static_cast<int>(std::min<std::int64_t>(left.count() + 1, 1000)));
+    }
+    return finish();
+  }
+
+ private:
+  void exchange(int timeout_ms) {
+    std::array<pollfd, 2> watched{
+        {{child_.result.get(), POLLIN, 0}, {child_.errors.get(), POLLIN, 0}}};
+    if (::poll(watched.data(), watched.size(), timeout_ms) <= 0) return;
+    if (watched[0].revents) read_result();
+    if (watched[1].revents) read_errors();
+  }
+
+  void read_result() {
+    if (!drain(child_.result.get(), result_)) child_.result.close();
+    too_long_ = result_.size() > largest_result;
+    if (startup_) return;
+    std::string_view rest = result_;
+    startup_ = take_field(rest);
+    if (!startup_) return;
+    result_.erase(0, result_.size() - rest.size());
+    deadline_ = Clock::now() + command_.run_deadline;
+  }
+
+  void read_errors() {
+    if (!drain(child_.errors.get(), errors_)) child_.errors.close();
+    if (errors_.size() > 2 * kept_error_bytes) {
+      errors_.erase(0, errors_.size() - kept_error_bytes);
+    }
+  }
+
+  ChildOutcome finish() {
+    int status = 0;
+    const bool killed = late_ || too_long_ || !exits_by_itself(status);
+    if (killed) status = kill_process_tree(child_.id, death_deadline);
+    ChildOutcome outcome;
+    if (too_long_) {
+      outcome.end = ChildOutcome::End::result_too_long;
+    } else if (late_) {
+      outcome.end =
+          startup_ ? ChildOutcome::End::run_deadline : ChildOutcome::End::startup_deadline;
+    } else if (WIFSIGNALED(status)) {
+      outcome.end = ChildOutcome::End::signalled;
+      outcome.code = WTERMSIG(status);
+    } else {
+      outcome.code = WEXITSTATUS(status);
+    }
+    if (startup_) {
+      outcome.startup = std::move(*startup_);
+      outcome.result = std::move(result_);
+    }
+    outcome.last_words = last_line();
+    return outcome;
+  }
+
+  /// A child that closed its result pipe has little left to do.
+  bool exits_by_itself(int& status) {
+    const Clock::time_point patience = Clock::now() + command_.exit_deadline;
+    while (Clock::now() < patience) {
+      if (::waitpid(child_.id, &status, WNOHANG) == child_.id) {
+        ::kill(-child_.id, SIGKILL);  // anything that it started
+        return true;
+      }
+      if (child_.errors.is_open()) {
+        pollfd watched{child_.errors.get(), POLLIN, 0};
+        if (::poll(&watched, 1, 1) > 0) read_errors();
+      } else {
+        ::usleep(1000);
+      }
+    }
+    return false;
+  }
+
+  std::string last_line() const {
+    std::string text = errors_;
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+    if (const std::size_t line = text.rfind('\n'); line != std::string::npos) {
+      text.erase(0, line + 1);
+    }
+    return text.substr(0, last_words_length);
+  }
+
+  Child child_;
+  const ChildCommand& command_;
+  Clock::time_point deadline_;
+  std::optional<std::string> startup_;
+  std::string result_;  ///< of the result pipe, without the start-up message once that is whole
+  std::string errors_;
+  bool late_ = false;
+  bool too_long_ = false;
+};
+
+}  // namespace
+
+Result<ChildOutcome> run_child(const ChildCommand& command) {
+  ::signal(SIGPIPE, SIG_IGN);  // a child that dies early must not take us along
+  Result<Child> child = start(command);
+  for (const int descriptor : command.inherited) ::close(descriptor);
+  if (!child) return child.error();
+  const std::jthread feeder(feed, std::move(child->input), std::cref(command));
+  return Supervision(std::move(*child), command).run();
+}
+
+void write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+std::string read_all(int descriptor) {
+  std::string text;
+  while (drain(descriptor, text)) {
+  }
+  return text;
+}
+
+Result<std::string> read_field(int descriptor) {
+  // Byte by byte up to the colon: what follows the field must stay in the pipe.
+  std::string bytes;
+  while (!bytes.ends_with(':')) {
+    char next = 0;
+    const ssize_t count = ::read(descriptor, &next, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0 || bytes.size() > 20) return Error{"the input ended early"};
+    bytes += next;
+  }
+  const std::size_t size = std::strtoull(bytes.c_str(), nullptr, 10);
+  std::string field;
+  std::array<char, 65536> chunk;
+  while (field.size() < size) {
+    const ssize_t count =
+        ::read(descriptor, chunk.data(), std::min(chunk.size(), size - field.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Error{"the input ended early"};
+    field.append(chunk.data(), static_cast<std::size_t>(count));
+  }
+  return field;
+}
+
+void report_started(int descriptor, std::string_view message) {
+  std::string field;
+  append_field(field, message);
+  write_all(descriptor, field);
+}
+
+std::string own_executable() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+}  // namespace rekernel

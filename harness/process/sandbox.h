@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "harness/process/isolate.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// Whether REKERNEL_SANDBOX=off asks for children with limits alone, under sanitizers and profilers
+/// for one.
+bool sandbox_is_refused();
+
+/// Which devices a sandbox has beside /dev/null and its like.
+enum class SandboxDevices { none, gpu };
+
+/// The bubblewrap that children run in, or why they run in limits alone: none is installed, it does
+/// not work here (as in most containers), or it was refused. Tried once a process.
+Result<std::string> sandbox();
+
+/// run_child inside the sandbox, or without one if there is none. The child gets only those
+/// variables that decide which libraries and devices are used, unless a sandbox is refused.
+Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices);
+
+}  // namespace rekernel

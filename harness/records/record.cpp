@@ -1,0 +1,336 @@
+#include "harness/records/record.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cctype>
+#include <cmath>
+#include <ctime>
+#include <limits>
+
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace {
+
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+/// Percentages are recorded to one decimal.
+double one_decimal(double value) { return std::round(value * 10.0) / 10.0; }
+
+boost::json::object to_json(const RecordedReference& reference) {
+  if (!reference.unavailable.empty()) return {{"unavailable", reference.unavailable}};
+  boost::json::object json{{"median_ns", reference.median_ns},
+                           {"percent", one_decimal(reference.percent.value)},
+                           {"low", one_decimal(reference.percent.low)},
+                           {"high", one_decimal(reference.percent.high)}};
+  if (!reference.details.empty()) json["details"] = reference.details;
+  return json;
+}
+
+boost::json::object to_json(const BenchRow& row) {
+  boost::json::object json{{"problem", row.problem},
+                           {"kernel", row.kernel},
+                           {"sha256", row.sha256},
+                           {"status", to_string(row.status)},
+                           {"badges", boost::json::value_from(row.badges)},
+                           {"measured", row.measured},
+                           {"median_ns", row.median_ns},
+                           {"low_ns", row.low_ns},
+                           {"high_ns", row.high_ns},
+                           {"floor_ns", row.floor_ns}};
+  if (!row.message.empty()) json["message"] = row.message;
+  if (!row.badge_notes.empty()) json["badge_notes"] = row.badge_notes;
+  json["max_error"] = row.max_error;
+  json["rms_error"] = row.rms_error;
+  json["library_max_error"] = row.library_max_error;
+  json["library_rms_error"] = row.library_rms_error;
+  json["noise_ppm"] = row.noise_ppm;
+  json["conditions"] = {{"sm_clock_mhz", row.conditions.sm_clock_mhz},
+                        {"temperature_c", row.conditions.temperature_c},
+                        {"power_w", row.conditions.power_w},
+                        {"throttle_reasons", row.conditions.throttle_reasons},
+                        {"rejected_samples", row.conditions.rejected_samples}};
+  boost::json::object references;
+  for (const RecordedReference& reference : row.references) {
+    references[reference.id] = to_json(reference);
+  }
+  json["references"] = std::move(references);
+  if (const RecordedReference* headline = row.headline()) {
+    json["percent_of_reference"] = {{"headline", one_decimal(headline->percent.value)},
+                                    {"low", one_decimal(headline->percent.low)},
+                                    {"high", one_decimal(headline->percent.high)},
+                                    {"reference", headline->id}};
+  }
+  return json;
+}
+
+std::string optional_text(JsonReader& reader, std::string_view key) {
+  auto field = reader.optional(key);
+  return field ? field->string() : std::string();
+}
+
+/// The interval around a percentage can reach below 0. The bounds keep its decimal exact.
+double read_percent(JsonReader reader) {
+  constexpr double most_percent = 1e9;
+  const double value = reader.real();
+  if (!(std::abs(value) <= most_percent)) reader.expect("a percentage of at most 1000000000");
+  return value;
+}
+
+RecordedReference read_reference(const std::string& id, JsonReader reader) {
+  RecordedReference reference;
+  reference.id = id;
+  reference.unavailable = optional_text(reader, "unavailable");
+  if (reference.unavailable.empty()) {
+    reference.median_ns = reader.required("median_ns").integer(0, most);
+    reference.percent.value = read_percent(reader.required("percent"));
+    reference.percent.low = read_percent(reader.required("low"));
+    reference.percent.high = read_percent(reader.required("high"));
+    reference.details = optional_text(reader, "details");
+  }
+  reader.no_other_keys();
+  return reference;
+}
+
+GpuConditions read_conditions(JsonReader reader) {
+  GpuConditions conditions;
+  conditions.sm_clock_mhz = static_cast<int>(reader.required("sm_clock_mhz").integer(0, 1 << 20));
+  conditions.temperature_c = static_cast<int>(reader.required("temperature_c").integer(-273, 1000));
+  conditions.power_w = static_cast<int>(reader.required("power_w").integer(0, 1 << 20));
+  conditions.throttle_reasons = reader.required("throttle_reasons").integer(0, most);
+  conditions.rejected_samples =
+      static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
+  reader.no_other_keys();
+  return conditions;
+}
+
+BenchRow read_row(JsonReader reader) {
+  BenchRow row;
+  row.problem = reader.required("problem").string();
+  row.kernel = reader.required("kernel").string();
+  row.sha256 = reader.required("sha256").string();
+  JsonReader status = reader.required("status");
+  if (auto known = status_from_string(status.string())) {
+    row.status = *known;
+  } else {
+    status.expect("a status");
+  }
+  row.badges = reader.required("badges").strings();
+  row.measured = reader.required("measured").string();
+  row.median_ns = reader.required("median_ns").integer(0, most);
+  row.low_ns = reader.required("low_ns").integer(0, most);
+  row.high_ns = reader.required("high_ns").integer(0, most);
+  row.floor_ns = reader.required("floor_ns").integer(0, most);
+  row.message = optional_text(reader, "message");
+  row.badge_notes = optional_text(reader, "badge_notes");
+  row.max_error = reader.required("max_error").string();
+  row.rms_error = reader.required("rms_error").string();
+  row.library_max_error = reader.required("library_max_error").string();
+  row.library_rms_error = reader.required("library_rms_error").string();
+  row.noise_ppm = reader.required("noise_ppm").integer(0, most);
+  row.conditions = read_conditions(reader.required("conditions"));
+  for (auto& [id, reference] : reader.required("references").entries()) {
+    row.references.push_back(read_reference(id, reference));
+  }
+  reader.optional("percent_of_reference");  // derived from the first reference
+  reader.no_other_keys();
+  return row;
+}
+
+int catalog_position(const std::string& problem) {
+  int position = 0;
+  for (const Problem& known : catalog()) {
+    if (known.id == problem) break;
+    ++position;
+  }
+  return position;
+}
+
+}  // namespace
+
+const RecordedReference* BenchRow::headline() const {
+  for (const RecordedReference& reference : references) {
+    if (reference.unavailable.empty()) return &reference;
+  }
+  return nullptr;
+}
+
+const RecordedReference* BenchRow::find(std::string_view id) const {
+  for (const RecordedReference& reference : references) {
+    if (reference.id == id && reference.unavailable.empty()) return &reference;
+  }
+  return nullptr;
+}
+
+BenchRow bench_row(const Evaluation& evaluation) {
+  BenchRow row;
+  row.problem = evaluation.problem;
+  row.kernel = evaluation.kernel;
+  row.sha256 = evaluation.sha256;
+  row.status = evaluation.status;
+  row.message = evaluation.message;
+  row.badges = evaluation.badges();
+  row.badge_notes = evaluation.badge_notes;
+  row.measured = today();
+  row.floor_ns = evaluation.floor_ns;
+  row.noise_ppm = evaluation.reference_noise_ppm;
+  row.conditions = evaluation.conditions;
+  if (evaluation.timing) {
+    row.median_ns = evaluation.timing->median_ns;
+    row.low_ns = evaluation.timing->low_ns;
+    row.high_ns = evaluation.timing->high_ns;
+  }
+  if (evaluation.errors) {
+    row.max_error = error_text(evaluation.errors->max_abs);
+    row.rms_error = error_text(evaluation.errors->rms);
+  }
+  const ReferenceResult* headline = evaluation.headline();
+  if (headline && headline->errors) {
+    row.library_max_error = error_text(headline->errors->max_abs);
+    row.library_rms_error = error_text(headline->errors->rms);
+  }
+  for (const ReferenceResult& reference : evaluation.references) {
+    row.references.push_back({reference.id, reference.details, reference.unavailable,
+                              reference.timing.median_ns,
+                              reference.percent_of_reference.value_or(Percent{})});
+  }
+  return row;
+}
+
+void note_device(Bench& bench, const EvaluationReport& report) {
+  if (report.device) {
+    bench.device_name = report.device->name;
+    bench.sm = std::to_string(report.device->major) + "." + std::to_string(report.device->minor);
+    bench.multiprocessors = report.device->multiprocessors;
+    bench.l2_bytes = report.device->l2_bytes;
+  }
+  // The best seen in the run: a ceiling is what the device can do, not what it did on average.
+  bench.ceilings.copy_bytes_per_s =
+      std::max(bench.ceilings.copy_bytes_per_s, report.ceilings.copy_bytes_per_s);
+  bench.ceilings.fp16_flops_per_s =
+      std::max(bench.ceilings.fp16_flops_per_s, report.ceilings.fp16_flops_per_s);
+}
+
+boost::json::object to_json(const Bench& bench) {
+  boost::json::array rows;
+  for (const BenchRow& row : bench.rows) rows.push_back(to_json(row));
+  return {{"schema", 1},
+          {"device",
+           {{"name", bench.device_name},
+            {"sm", bench.sm},
+            {"multiprocessors", bench.multiprocessors},
+            {"l2_bytes", bench.l2_bytes}}},
+          {"toolchain", boost::json::value_from(bench.toolchain)},
+          {"ceilings",
+           {{"copy_bytes_per_s", bench.ceilings.copy_bytes_per_s},
+            {"fp16_flops_per_s", bench.ceilings.fp16_flops_per_s}}},
+          {"rows", std::move(rows)}};
+}
+
+Result<Bench> bench_from_json(const boost::json::value& json, const std::string& where) {
+  JsonReader reader(where, json);
+  Bench bench;
+  reader.required("schema").integer(1, 1);
+  JsonReader device = reader.required("device");
+  bench.device_name = device.required("name").string();
+  bench.sm = device.required("sm").string();
+  bench.multiprocessors = static_cast<int>(device.required("multiprocessors").integer(0, 1 << 20));
+  bench.l2_bytes = device.required("l2_bytes").integer(0, most);
+  device.no_other_keys();
+  bench.toolchain = reader.required("toolchain").string_map();
+  JsonReader ceilings = reader.required("ceilings");
+  bench.ceilings.copy_bytes_per_s = ceilings.required("copy_bytes_per_s").integer(0, most);
+  bench.ceilings.fp16_flops_per_s = ceilings.required("fp16_flops_per_s").integer(0, most);
+  ceilings.no_other_keys();
+  for (JsonReader& row : reader.required("rows").array()) bench.rows.push_back(read_row(row));
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  return bench;
+}
+
+Result<Bench> load_bench(const std::filesystem::path& path) {
+  Result<boost::json::value> json = read_json_file(path);
+  if (!json) return json.error();
+  return bench_from_json(*json, path.string());
+}
+
+void merge(Bench& into, const Bench& from) {
+  into.device_name = from.device_name;
+  into.sm = from.sm;
+  into.multiprocessors = from.multiprocessors;
+  into.l2_bytes = from.l2_bytes;
+  // A run without PyTorch, say, knows no version of it: the recorded one stays, like its rows.
+  for (const auto& [component, version] : from.toolchain) into.toolchain[component] = version;
+  // A run of problems without matrix work measures no matrix rate: the recorded one stays.
+  if (from.ceilings.copy_bytes_per_s > 0) {
+    into.ceilings.copy_bytes_per_s = from.ceilings.copy_bytes_per_s;
+  }
+  if (from.ceilings.fp16_flops_per_s > 0) {
+    into.ceilings.fp16_flops_per_s = from.ceilings.fp16_flops_per_s;
+  }
+  for (const BenchRow& row : from.rows) {
+    auto same = std::find_if(into.rows.begin(), into.rows.end(), [&](const BenchRow& old) {
+      return old.problem == row.problem && old.kernel == row.kernel;
+    });
+    if (same != into.rows.end()) {
+      *same = row;
+    } else {
+      into.rows.push_back(row);
+    }
+  }
+  std::stable_sort(into.rows.begin(), into.rows.end(), [](const BenchRow& a, const BenchRow& b) {
+    const int left = catalog_position(a.problem);
+    const int right = catalog_position(b.problem);
+    return left != right ? left < right : a.kernel < b.kernel;
+  });
+}
+
+std::filesystem::path bench_path(const std::filesystem::path& root,
+                                 const std::string& device_name) {
+  constexpr std::string_view vendor = "nvidia";
+  std::string slug;
+  for (char character : device_name) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (std::isalnum(byte)) {
+      slug += static_cast<char>(std::tolower(byte));
+    } else if (!slug.empty() && slug.back() != '_') {
+      slug += '_';
+    }
+    if (slug == vendor) slug.clear();
+  }
+  if (slug.empty()) slug = "unknown";
+  return root / "results" / slug / "bench.json";
+}
+
+std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& root,
+                                                  const char* name) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "results", ignored)) {
+    const std::filesystem::path path = entry.path() / name;
+    if (std::filesystem::is_regular_file(path, ignored)) paths.push_back(path);
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path& root) {
+  return recorded_files(root, "bench.json");
+}
+
+std::string error_text(double value) { return printed("%.1e", value); }
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
+  return text;
+}
+
+}  // namespace rekernel

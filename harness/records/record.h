@@ -1,0 +1,92 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/evaluation.h"
+#include "harness/gpu/cuda.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// A reference's time beside one kernel, as recorded.
+struct RecordedReference {
+  std::string id;
+  std::string details;
+  std::string unavailable;  ///< why there is no time; empty if there is
+  std::int64_t median_ns = 0;
+  Percent percent;
+};
+
+/// One kernel's line in a bench file.
+struct BenchRow {
+  std::string problem;
+  std::string kernel;
+  std::string sha256;
+  Status status = Status::crashed;
+  std::string message;
+  std::vector<std::string> badges;
+  std::string badge_notes;
+  std::string measured;  ///< date, YYYY-MM-DD
+  std::int64_t median_ns = 0;
+  std::int64_t low_ns = 0;
+  std::int64_t high_ns = 0;
+  std::int64_t floor_ns = 0;
+  std::string max_error;  ///< largest |error| over the seeds, "1.2e-06"
+  std::string rms_error;
+  std::string library_max_error;  ///< the same of the headline reference
+  std::string library_rms_error;
+  std::int64_t noise_ppm = 0;  ///< the headline against itself
+  GpuConditions conditions;
+  std::vector<RecordedReference> references;  ///< the headline first
+
+  const RecordedReference* headline() const;
+  const RecordedReference* find(std::string_view id) const;
+};
+
+/// A bench run on one device: `bench --json` and results/<gpu>/bench.json.
+struct Bench {
+  std::string device_name;
+  std::string sm;
+  int multiprocessors = 0;
+  std::int64_t l2_bytes = 0;
+  std::map<std::string, std::string> toolchain;  ///< component → version
+  Ceilings ceilings;
+  std::vector<BenchRow> rows;
+};
+
+/// The row for an evaluation that was made today.
+BenchRow bench_row(const Evaluation& evaluation);
+
+/// Takes over the device and, where they were measured, the ceilings of a report.
+void note_device(Bench& bench, const EvaluationReport& report);
+
+boost::json::object to_json(const Bench& bench);
+Result<Bench> bench_from_json(const boost::json::value& json, const std::string& where);
+Result<Bench> load_bench(const std::filesystem::path& path);
+
+/// Replaces the rows of `into` that `from` measured anew, adds those that are new, keeps the rest.
+/// Rows end up in the catalog's order, then by kernel name.
+void merge(Bench& into, const Bench& from);
+
+/// results/<gpu>/bench.json for a device name: "NVIDIA H200" → "h200".
+std::filesystem::path bench_path(const std::filesystem::path& root, const std::string& device_name);
+
+/// Every results/*/`name`, sorted.
+std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& root,
+                                                  const char* name);
+/// Every results/*/bench.json, sorted.
+std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path& root);
+
+/// "9.2e-04": errors are recorded as text, since doubles do not survive every JSON library.
+std::string error_text(double value);
+
+/// Today in UTC, YYYY-MM-DD.
+std::string today();
+
+}  // namespace rekernel

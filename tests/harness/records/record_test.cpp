@@ -1,0 +1,160 @@
+#include "harness/records/record.h"
+
+#include <gtest/gtest.h>
+#include <boost/json.hpp>
+
+#include "harness/base/json.h"
+#include "harness/records/report.h"
+
+namespace rekernel {
+namespace {
+
+BenchRow row(const std::string& problem, const std::string& kernel, std::int64_t median_ns) {
+  BenchRow one;
+  one.problem = problem;
+  one.kernel = kernel;
+  one.sha256 = "0123";
+  one.status = Status::passed;
+  one.badges = {"strict", "robust"};
+  one.measured = "2026-11-21";
+  one.median_ns = median_ns;
+  one.floor_ns = 500'000;
+  one.max_error = "1.2e-06";
+  one.references = {{"cudnn_layernorm", "", "refused", 0, {}},
+                    {"cudnn_softmax", "instance", "", 2 * median_ns, {200.04, 199.0, 201.0}},
+                    {"cudnn_other", "", "", median_ns, {100.0, 99.0, 101.0}}};
+  return one;
+}
+
+Bench bench_of(std::vector<BenchRow> rows) {
+  Bench bench;
+  bench.device_name = "NVIDIA H200";
+  bench.sm = "9.0";
+  bench.multiprocessors = 132;
+  bench.toolchain = {{"cuDNN", "9.14.0"}};
+  bench.ceilings = {4'280'000'000'000, 790'000'000'000'000};
+  bench.rows = std::move(rows);
+  return bench;
+}
+
+TEST(BenchRecord, HasTheContractsShape) {
+  const boost::json::object json = to_json(bench_of({row("softmax", "online", 600'000)}));
+  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_EQ(json.at("device").at("name"), "NVIDIA H200");
+  EXPECT_EQ(json.at("ceilings").at("copy_bytes_per_s"), 4'280'000'000'000);
+  const boost::json::value& first = json.at("rows").at(0);
+  EXPECT_EQ(first.at("status"), "passed");
+  EXPECT_EQ(first.at("median_ns"), 600'000);
+  EXPECT_EQ(first.at("references").at("cudnn_softmax").at("median_ns"), 1'200'000);
+  EXPECT_EQ(first.at("percent_of_reference").at("reference"), "cudnn_softmax");
+  EXPECT_EQ(first.at("percent_of_reference").at("headline"), 200.0);
+}
+
+TEST(BenchRecord, RoundTripsThroughText) {
+  const std::string text = pretty_json(to_json(bench_of({row("softmax", "online", 600'000)})));
+  Result<boost::json::value> json = parse_json(text, "bench.json");
+  ASSERT_TRUE(json.ok());
+  Result<Bench> bench = bench_from_json(*json, "bench.json");
+  ASSERT_TRUE(bench.ok()) << bench.error().message;
+  EXPECT_EQ(pretty_json(to_json(*bench)), text);
+}
+
+TEST(BenchRecord, AMissingFieldIsNamed) {
+  boost::json::object json = to_json(bench_of({row("softmax", "online", 600'000)}));
+  json["rows"].as_array()[0].as_object().erase("median_ns");
+  Result<Bench> bench = bench_from_json(json, "bench.json");
+  ASSERT_FALSE(bench.ok());
+  EXPECT_NE(bench.error().message.find("bench.json"), std::string::npos);
+  EXPECT_NE(bench.error().message.find("median_ns"), std::string::npos);
+}
+
+TEST(BenchRecord, MergeReplacesAddsAndOrders) {
+  Bench recorded = bench_of({row("softmax", "online", 600'000), row("softmax", "slow", 900'000)});
+  merge(recorded, bench_of({row("softmax", "online", 550'000), row("matmul_fp32", "tiled", 1)}));
+  ASSERT_EQ(recorded.rows.size(), 3u);
+  EXPECT_EQ(recorded.rows[0].problem, "matmul_fp32");
+  EXPECT_EQ(recorded.rows[1].median_ns, 550'000);
+  EXPECT_EQ(recorded.rows[2].kernel, "slow");
+}
+
+TEST(BenchRecord, MergeKeepsACeilingThatWasNotMeasuredAnew) {
+  Bench recorded = bench_of({row("matmul_fp32", "tiled", 1)});
+  Bench memory_bound = bench_of({row("softmax", "online", 600'000)});
+  memory_bound.ceilings = {4'000'000'000'000, 0};
+  merge(recorded, memory_bound);
+  EXPECT_EQ(recorded.ceilings.copy_bytes_per_s, 4'000'000'000'000);
+  EXPECT_EQ(recorded.ceilings.fp16_flops_per_s, 790'000'000'000'000);
+}
+
+TEST(BenchRecord, MergeKeepsTheVersionOfWhatDidNotRun) {
+  Bench recorded = bench_of({row("matmul_fp32", "tiled", 1)});
+  recorded.toolchain = {{"cuDNN", "9.14.0"}, {"PyTorch", "2.11.0"}};
+  Bench without_pytorch = bench_of({row("softmax", "online", 600'000)});
+  without_pytorch.toolchain = {{"cuDNN", "9.15.0"}};
+  merge(recorded, without_pytorch);
+  EXPECT_EQ(recorded.toolchain,
+            (std::map<std::string, std::string>{{"cuDNN", "9.15.0"}, {"PyTorch", "2.11.0"}}));
+}
+
+TEST(BenchRecord, FolderIsNamedAfterTheDevice) {
+  EXPECT_EQ(bench_path("/p", "NVIDIA H200"), "/p/results/h200/bench.json");
+  EXPECT_EQ(bench_path("/p", "NVIDIA L40S"), "/p/results/l40s/bench.json");
+  EXPECT_EQ(bench_path("/p", "NVIDIA A100-SXM4-80GB"), "/p/results/a100_sxm4_80gb/bench.json");
+  EXPECT_EQ(bench_path("/p", "../../etc"), "/p/results/etc/bench.json");
+}
+
+TEST(Report, TableNamesTheReferenceAndTheStrongestLibrary) {
+  const Table table = bench_table(bench_of({row("softmax", "online", 600'000)}),
+                                  {{"softmax", {111.8, std::nullopt}}});
+  ASSERT_EQ(table.rows.size(), 1u);
+  const std::string text = to_text(table);
+  EXPECT_NE(text.find("200.0% ± 1.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("100.0% (cudnn_other 0.6000)"), std::string::npos) << text;
+  EXPECT_NE(text.find("111.8%"), std::string::npos) << text;
+  EXPECT_NE(text.find("83.3%"), std::string::npos) << text;
+  EXPECT_NE(text.find("passed: strict, robust"), std::string::npos) << text;
+}
+
+TEST(Report, TableLeavesTheStrongestLibraryOpenWhereFewerWereTimed) {
+  BenchRow few = row("softmax", "found_by_a_search", 600'000);
+  std::erase_if(few.references, [](const auto& one) { return one.id == "cudnn_other"; });
+  const Table table = bench_table(bench_of({few, row("softmax", "online", 600'000)}), {});
+  const auto strongest = [&](std::size_t index) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (table.columns[i].heading == "% of strongest library") return table.rows[index][i];
+    }
+    return std::string("no such column");
+  };
+  EXPECT_EQ(strongest(0), "–");
+  EXPECT_EQ(strongest(1), "100.0% (cudnn_other 0.6000)");
+}
+
+TEST(Report, MarkdownEscapesPipes) {
+  const Table table{{{"a"}, {"b", true}}, {{"x|y", "1"}}};
+  EXPECT_EQ(to_markdown(table), "| a | b |\n|---|---:|\n| x\\|y | 1 |\n");
+}
+
+TEST(Report, TextColumnsLineUp) {
+  const Table table{{{"name"}, {"ms", true}}, {{"–", "1.5"}, {"longer", "10.25"}}};
+  EXPECT_EQ(to_text(table), "name       ms\n–         1.5\nlonger  10.25\n");
+}
+
+TEST(BenchRecord, RefusesPercentagesThatCannotBeWrittenAgain) {
+  boost::json::object json = to_json(bench_of({row("softmax", "online", 600'000)}));
+  boost::json::object& reference =
+      json.at("rows").at(0).at("references").at("cudnn_softmax").as_object();
+  for (const char* key : {"percent", "low", "high"}) {
+    const boost::json::value good = reference.at(key);
+    reference[key] = 1e308;  // times ten: no JSON number
+    const Result<Bench> bench = bench_from_json(json, "bench.json");
+    ASSERT_FALSE(bench.ok()) << key;
+    EXPECT_NE(bench.error().message.find("expected a percentage"), std::string::npos)
+        << bench.error().message;
+    reference[key] = good;
+  }
+  reference["low"] = -0.1;
+  EXPECT_TRUE(bench_from_json(json, "bench.json").ok());
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -147,14 +147,11 @@ boost::json::array array_of(const std::vector<T>& values) {
 }  // namespace
 
 boost::json::object to_json(const GpuConditions& conditions) {
-  boost::json::object json{{"sm_clock_mhz", conditions.sm_clock_mhz},
-                           {"temperature_c", conditions.temperature_c},
-                           {"power_w", conditions.power_w},
-                           {"throttle_reasons", conditions.throttle_reasons},
-                           {"rejected_samples", conditions.rejected_samples}};
-  // Older recordings lack it, and must be written again as they were.
-  if (conditions.longest_pause_ns > 0) json["longest_pause_ns"] = conditions.longest_pause_ns;
-  return json;
+  return {{"sm_clock_mhz", conditions.sm_clock_mhz},
+          {"temperature_c", conditions.temperature_c},
+          {"power_w", conditions.power_w},
+          {"throttle_reasons", conditions.throttle_reasons},
+          {"rejected_samples", conditions.rejected_samples}};
 }
 
 GpuConditions conditions_from_json(JsonReader reader) {
@@ -165,9 +162,6 @@ GpuConditions conditions_from_json(JsonReader reader) {
   conditions.throttle_reasons = reader.required("throttle_reasons").integer(int64_min, int64_max);
   conditions.rejected_samples =
       static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
-  if (auto pause = reader.optional("longest_pause_ns")) {
-    conditions.longest_pause_ns = pause->integer(1, int64_max);
-  }
   reader.no_other_keys();
   return conditions;
 }

@@ -147,19 +147,23 @@ void note_dead_process(Evaluation& evaluation, const ChildOutcome& outcome) {
 struct Processes {
   ChildCommand referee;
   std::unique_ptr<RunnerChild> candidate;
+  std::unique_ptr<RunnerChild> repetition;
   std::unique_ptr<RunnerChild> libraries;
 };
 
-Result<Ok> start_runners(Processes& processes, const std::string& problem,
-                         const EvaluateOptions& options, bool with_libraries) {
-  auto candidate = RunnerChild::start(problem, options, processes.referee.inherited);
-  if (!candidate) return candidate.error();
-  processes.candidate = std::move(*candidate);
-  if (!with_libraries) return Ok{};
-  auto libraries = RunnerChild::start(problem, options, processes.referee.inherited);
-  if (!libraries) return libraries.error();
-  processes.libraries = std::move(*libraries);
-  return Ok{};
+Result<Ok> start_runners(Processes& processes, const Problem& problem,
+                         const EvaluateOptions& options) {
+  const auto start = [&](std::unique_ptr<RunnerChild>& into, bool needed) -> Result<Ok> {
+    if (!needed) return Ok{};
+    auto child = RunnerChild::start(problem.id, options, processes.referee.inherited);
+    if (!child) return child.error();
+    into = std::move(*child);
+    return Ok{};
+  };
+  Result<Ok> started = start(processes.candidate, true);
+  if (started) started = start(processes.repetition, needs_repetition(options));
+  if (started) started = start(processes.libraries, needs_libraries(options, problem));
+  return started;
 }
 
 Result<Ok> add_externals(ChildCommand& referee, const EvaluateOptions& options,
@@ -187,12 +191,12 @@ EvaluationReport LocalLauncher::evaluate_once(const Candidate& candidate,
   const std::shared_future<Result<CompileOutcome>> compiled =
       std::async(std::launch::async, compile_for_device, std::cref(candidate), options.device)
           .share();
-  const bool alone = options.mode == Mode::once;
-  const bool with_libraries = !alone && needs_libraries(options, *find_problem(candidate.problem));
   Processes processes;
   ChildCommand& command = processes.referee;
-  Result<Ok> ready = alone ? Result<Ok>(Ok{})
-                           : start_runners(processes, candidate.problem, options, with_libraries);
+  Result<Ok> ready = Ok{};
+  if (options.mode != Mode::once) {
+    ready = start_runners(processes, *find_problem(candidate.problem), options);
+  }
   if (ready) ready = add_externals(command, options, session_);
   if (!ready) {
     close_all(command.inherited);
@@ -200,7 +204,7 @@ EvaluationReport LocalLauncher::evaluate_once(const Candidate& candidate,
     return report;
   }
   command.arguments = {own_executable(), "referee-worker"};
-  command.input = referee_request(candidate, options, with_libraries);
+  command.input = referee_request(candidate, options);
   command.more_input = [compiled] {
     std::string bytes;
     append_field(bytes, to_fields(compiled.get()));

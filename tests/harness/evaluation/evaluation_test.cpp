@@ -62,7 +62,7 @@ TEST(EvaluationJson, AnUnknownStatusIsAnError) {
 }
 
 TEST(Evaluation, EveryStatusHasANameOfItsOwn) {
-  for (int i = 0; i <= static_cast<int>(Status::implausible_time); ++i) {
+  for (int i = 0; i <= static_cast<int>(Status::forged_time); ++i) {
     const auto status = static_cast<Status>(i);
     EXPECT_EQ(status_from_string(to_string(status)), status);
   }

@@ -9,7 +9,7 @@
 #include <exception>
 #include <vector>
 
-#include "harness/base/files.h"
+#include "harness/base/fields.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"
 
@@ -32,24 +32,6 @@ constexpr const char* compiled_word = "compiled";
 constexpr const char* rejected_word = "rejected";
 constexpr const char* failure_word = "failure";
 
-using Fields = std::vector<std::string>;
-
-std::string joined(const Fields& fields) {
-  std::string bytes;
-  for (const std::string& field : fields) append_field(bytes, field);
-  return bytes;
-}
-
-std::optional<Fields> split(std::string_view bytes) {
-  Fields fields;
-  while (!bytes.empty()) {
-    auto field = take_field(bytes);
-    if (!field) return std::nullopt;
-    fields.push_back(*std::move(field));
-  }
-  return fields;
-}
-
 /// Target, header, source, fast_math, max_registers, then names and values of the defines.
 std::string request_of(const Program& program, const std::string& problem_header,
                        const std::string& target) {
@@ -60,7 +42,7 @@ std::string request_of(const Program& program, const std::string& problem_header
     fields.push_back(name);
     fields.push_back(value);
   }
-  return joined(fields);
+  return joined_fields(fields);
 }
 
 struct Request {
@@ -70,7 +52,7 @@ struct Request {
 };
 
 std::optional<Request> read_request(std::string_view bytes) {
-  const std::optional<Fields> fields = split(bytes);
+  const std::optional<Fields> fields = split_fields(bytes);
   if (!fields || fields->size() < 5 || fields->size() % 2 == 0) return std::nullopt;
   Request request;
   request.target = (*fields)[0];
@@ -99,7 +81,7 @@ CompileOutcome verdict(Status status, std::string message) {
 }
 
 Result<CompileOutcome> read_answer(std::string_view bytes) {
-  const std::optional<Fields> fields = split(bytes);
+  const std::optional<Fields> fields = split_fields(bytes);
   const Error malformed{"the compiling child's answer is malformed"};
   if (!fields || fields->size() < 2) return malformed;
   if (fields->front() == rejected_word) return verdict(Status::compile_failed, (*fields)[1]);
@@ -139,6 +121,7 @@ CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
       return verdict(Status::compile_failed,
                      std::string("the compiler died of ") + ::strsignal(outcome.code) + limits);
     case ChildOutcome::End::exited:
+    case ChildOutcome::End::stopped:
       break;
   }
   return verdict(Status::compile_failed,
@@ -195,19 +178,19 @@ int run_compile_worker() {
     ::_exit(no_answer);
   }
   report_started(result_descriptor);
-  write_all(result_descriptor, joined(answer));
+  write_all(result_descriptor, joined_fields(answer));
   // NVRTC's own destructors need not run.
   ::_exit(0);
 }
 
 std::string to_fields(const Result<CompileOutcome>& outcome) {
-  if (!outcome) return joined({failure_word, outcome.error().message});
-  if (!outcome->program) return joined({to_string(outcome->status), outcome->message});
-  return joined({compiled_word, outcome->program->log, outcome->program->cubin});
+  if (!outcome) return joined_fields({failure_word, outcome.error().message});
+  if (!outcome->program) return joined_fields({to_string(outcome->status), outcome->message});
+  return joined_fields({compiled_word, outcome->program->log, outcome->program->cubin});
 }
 
 Result<CompileOutcome> compile_outcome_from(std::string_view bytes) {
-  const std::optional<Fields> fields = split(bytes);
+  const std::optional<Fields> fields = split_fields(bytes);
   if (!fields || fields->size() < 2) return Error{"compile outcome: malformed"};
   if (fields->front() == failure_word) return Error{(*fields)[1]};
   if (fields->front() == compiled_word && fields->size() == 3) {

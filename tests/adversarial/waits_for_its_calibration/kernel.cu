@@ -38,7 +38,7 @@ __device__ u64 clock_ns() {
   return now;
 }
 
-constexpr u64 long_pause_ns = 5000000;
+constexpr u64 long_pause_ns = 50000000;
 
 __device__ u64 last_run;
 __device__ unsigned runs;

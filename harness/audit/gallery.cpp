@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 3> badge_names = {"strict", "robust", "deterministic"};
 constexpr std::int64_t longest_deadline_s = 600;
 constexpr std::int64_t longest_time_ns = 1'000'000'000;
+constexpr std::int64_t largest_percent = 100'000;
 
 fs::path gallery_folder(const fs::path& root) { return root / "tests" / "adversarial"; }
 
@@ -43,6 +44,12 @@ std::vector<std::string> read_badges(JsonReader reader) {
   return badges;
 }
 
+std::vector<Status> read_statuses(JsonReader reader) {
+  std::vector<Status> statuses;
+  for (JsonReader& status : reader.array()) statuses.push_back(read_status(status));
+  return statuses;
+}
+
 Result<Cheat> load_cheat(const fs::path& folder) {
   const fs::path path = folder / "expected.json";
   Result<boost::json::value> json = read_json_file(path);
@@ -52,6 +59,7 @@ Result<Cheat> load_cheat(const fs::path& folder) {
   cheat.folder = folder;
   cheat.cheat = read_line(reader.required("cheat"));
   cheat.status = read_status(reader.required("status"));
+  if (auto others = reader.optional("or")) cheat.other_statuses = read_statuses(*others);
   cheat.caught_by = read_line(reader.required("caught_by"));
   if (auto source = reader.optional("source")) cheat.source = read_line(*source);
   if (auto badges = reader.optional("without_badges")) cheat.without_badges = read_badges(*badges);
@@ -64,6 +72,9 @@ Result<Cheat> load_cheat(const fs::path& folder) {
   if (auto least = reader.optional("no_faster_than_ns")) {
     cheat.no_faster_than_ns = least->integer(1, longest_time_ns);
   }
+  if (auto most = reader.optional("no_more_than_percent")) {
+    cheat.no_more_than_percent = most->integer(1, largest_percent);
+  }
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   return cheat;
@@ -74,6 +85,9 @@ Table gallery_table(const std::vector<Cheat>& cheats) {
   table.columns = {{"fixture"}, {"cheat"}, {"verdict"}, {"how it is caught"}, {"seen at"}};
   for (const Cheat& cheat : cheats) {
     std::string verdict = std::string("`") + to_string(cheat.status) + "`";
+    for (const Status other : cheat.other_statuses) {
+      verdict += std::string(" or `") + to_string(other) + "`";
+    }
     for (const std::string& badge : cheat.without_badges) verdict += ", not `" + badge + "`";
     table.rows.push_back({"`" + cheat.folder.filename().string() + "`", cheat.cheat, verdict,
                           cheat.caught_by, cheat.source});
@@ -82,6 +96,10 @@ Table gallery_table(const std::vector<Cheat>& cheats) {
 }
 
 }  // namespace
+
+bool Cheat::allows(Status verdict) const {
+  return verdict == status || std::count(other_statuses.begin(), other_statuses.end(), verdict) > 0;
+}
 
 Result<std::vector<Cheat>> load_cheats(const fs::path& root) {
   std::vector<fs::path> folders;

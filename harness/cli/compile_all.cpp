@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "harness/cli/command.h"
@@ -15,7 +16,11 @@ namespace {
 
 CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
                          const std::string& target) {
-  CompileCheck check{candidate.problem + "/" + candidate.name, target, {}, {}};
+  CompileCheck check{candidate.problem + "/" + candidate.name, target, {}, {}, {}};
+  if (!compiler.knows(target)) {
+    check.skipped = "NVRTC " + compiler.version() + " does not know " + target;
+    return check;
+  }
   const std::string header = problem_header(*find_problem(candidate.problem));
   const Result<CompileOutcome> compiled =
       compile_isolated(compiler, candidate.program, header, target);
@@ -30,18 +35,6 @@ CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
 }
 
 }  // namespace
-
-std::vector<std::string> targets_of(Arch arch) {
-  switch (arch) {
-    case Arch::sm_80:
-      return {"sm_80", "sm_89", "sm_90a"};
-    case Arch::sm_89:
-      return {"sm_89", "sm_90a"};
-    case Arch::sm_90a:
-      return {"sm_90a"};
-  }
-  return {};
-}
 
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates) {
@@ -71,6 +64,20 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
   return checks;
 }
 
+bool all_compile(const std::vector<CompileCheck>& checks) {
+  return std::all_of(checks.begin(), checks.end(),
+                     [](const CompileCheck& check) { return check.error.empty(); });
+}
+
+std::string skipped_text(const std::vector<CompileCheck>& checks) {
+  std::set<std::string> reasons;
+  for (const CompileCheck& check : checks) reasons.insert(check.skipped);
+  reasons.erase("");
+  std::string text;
+  for (const std::string& reason : reasons) text += "skipped: " + reason + "\n";
+  return text;
+}
+
 std::string compile_text(const std::vector<CompileCheck>& checks) {
   Table table;
   table.columns = {{"candidate"},           {"target"},       {"kernel"}, {"registers", true},
@@ -82,6 +89,9 @@ std::string compile_text(const std::vector<CompileCheck>& checks) {
       errors += check.candidate + " for " + check.target + ": " + check.error + "\n";
       continue;
     }
+    if (!check.skipped.empty()) {
+      table.rows.push_back({check.candidate, check.target, "", "", "", "", "skipped"});
+    }
     for (const KernelResources& kernel : check.resources) {
       table.rows.push_back(
           {check.candidate, check.target, kernel.name, std::to_string(kernel.registers),
@@ -89,7 +99,7 @@ std::string compile_text(const std::vector<CompileCheck>& checks) {
            std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes), "compiles"});
     }
   }
-  return to_text(table) + errors;
+  return to_text(table) + errors + skipped_text(checks);
 }
 
 }  // namespace rekernel

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/gpu/capability.h"
 #include "harness/gpu/library.h"
 #include "ops/result.h"
 
@@ -67,10 +68,6 @@ struct DeviceProperties {
   int driver_version = 0;                   ///< 13000 for 13.0
 };
 
-struct ComputeCapability {
-  int major = 0;
-  int minor = 0;
-};
 /// Of a device, without a context on it: no memory of the device is taken.
 Result<ComputeCapability> compute_capability(int ordinal);
 

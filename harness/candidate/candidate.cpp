@@ -185,7 +185,7 @@ Candidate scaffold_candidate(const Problem& problem, const std::string& name) {
   candidate.problem = problem.id;
   candidate.name = name;
   candidate.idea =
-      "The definition, one output element a thread: correct and slow. Say here in plain "
+      "The definition and nothing that makes it fast: correct and slow. Say here in plain "
       "language what makes your kernel fast.";
   candidate.arch = "sm_80";
   candidate.origin.note = "scaffold";

@@ -1,14 +1,12 @@
 #include "harness/cli/compile_all.h"
 
 #include <algorithm>
-#include <atomic>
 #include <set>
 #include <thread>
 
-#include "harness/cli/command.h"
+#include "harness/base/parallel.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/records/report.h"
-#include "ops/catalog.h"
 
 namespace rekernel {
 
@@ -21,16 +19,13 @@ CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
     check.skipped = "NVRTC " + compiler.version() + " does not know " + target;
     return check;
   }
-  const std::string header = problem_header(*find_problem(candidate.problem));
   const Result<CompileOutcome> compiled =
-      compile_isolated(compiler, candidate.program, header, target);
+      compile_candidate(compiler, candidate, target, check.candidate);
   if (!compiled || !compiled->program) {
     check.error = compiled ? compiled->message : compiled.error().message;
-    return check;
+  } else {
+    check.resources = compiled->program->kernels;
   }
-  check.resources = compiled->program->kernels;
-  Result<Ok> launches = check_launches(candidate.program, *compiled->program, check.candidate);
-  if (!launches) check.error = launches.error().message;
   return check;
 }
 
@@ -49,18 +44,9 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
     }
   }
   std::vector<CompileCheck> checks(jobs.size());
-  std::atomic<std::size_t> next = 0;
-  {
-    std::vector<std::jthread> workers;
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    for (unsigned worker = 0; worker < cores; ++worker) {
-      workers.emplace_back([&] {
-        for (std::size_t job; (job = next++) < jobs.size();) {
-          checks[job] = compile_one(compiler, *jobs[job].candidate, jobs[job].target);
-        }
-      });
-    }
-  }
+  for_each_in_parallel(jobs.size(), std::thread::hardware_concurrency(), [&](std::size_t i) {
+    checks[i] = compile_one(compiler, *jobs[i].candidate, jobs[i].target);
+  });
   return checks;
 }
 

@@ -147,11 +147,15 @@ boost::json::array array_of(const std::vector<T>& values) {
 }  // namespace
 
 boost::json::object to_json(const GpuConditions& conditions) {
-  return {{"sm_clock_mhz", conditions.sm_clock_mhz},
-          {"temperature_c", conditions.temperature_c},
-          {"power_w", conditions.power_w},
-          {"throttle_reasons", conditions.throttle_reasons},
-          {"rejected_samples", conditions.rejected_samples}};
+  boost::json::object json{{"sm_clock_mhz", conditions.sm_clock_mhz},
+                           {"temperature_c", conditions.temperature_c},
+                           {"power_w", conditions.power_w},
+                           {"throttle_reasons", conditions.throttle_reasons},
+                           {"rejected_samples", conditions.rejected_samples}};
+  if (!conditions.graphics.empty()) {
+    json["graphics"] = boost::json::value_from(conditions.graphics);
+  }
+  return json;
 }
 
 GpuConditions conditions_from_json(JsonReader reader) {
@@ -162,6 +166,7 @@ GpuConditions conditions_from_json(JsonReader reader) {
   conditions.throttle_reasons = reader.required("throttle_reasons").integer(int64_min, int64_max);
   conditions.rejected_samples =
       static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
+  if (auto graphics = reader.optional("graphics")) conditions.graphics = graphics->strings(64, 256);
   reader.no_other_keys();
   return conditions;
 }

@@ -14,9 +14,9 @@ namespace {
 constexpr std::int64_t least_tolerance_ns = 2000;
 constexpr double tolerance_share = 0.015;
 constexpr double forgeable_share = 0.25;
-/// The referee's own kernels: under company of another kernel they take half as long again or more.
-constexpr double own_kernels_slower = 1.2;
-constexpr std::int64_t own_kernels_slower_ns = 10000;
+/// The referee's own kernels: less than a change of contexts costs, there and back.
+constexpr double own_kernels_slower = 1.02;
+constexpr std::int64_t own_kernels_slower_ns = 30000;
 
 template <class Value>
 std::int64_t quantile_of(std::span<const RunTimes> runs, double fraction, Value value) {
@@ -42,8 +42,8 @@ RunTimes own_kernels(RunTimes times) {
 }
 
 bool is_slower(std::int64_t now_ns, std::int64_t before_ns) {
-  return now_ns > before_ns + own_kernels_slower_ns &&
-         static_cast<double>(now_ns) > own_kernels_slower * static_cast<double>(before_ns);
+  return static_cast<double>(now_ns) >
+         own_kernels_slower * static_cast<double>(before_ns) + own_kernels_slower_ns;
 }
 
 std::string microseconds(std::int64_t nanoseconds) {
@@ -149,11 +149,13 @@ std::optional<Rejection> check_own_kernels(const RunTimes& now, const RunTimes& 
                                     std::pair("cache flush", &RunTimes::flush_ns),
                                     std::pair("snapshot", &RunTimes::snapshot_ns)}) {
     if (field == &RunTimes::prepare_ns && !same_memory) continue;
-    if (!is_slower(now.*field, before.*field)) continue;
-    return Rejection{Status::forged_time, std::string("the referee's own ") + what + " takes " +
-                                              microseconds(now.*field) + ", and took " +
-                                              microseconds(before.*field) +
-                                              " before: something of the candidate still runs"};
+    if (is_slower(now.*field, before.*field)) {
+      return Rejection{Status::forged_time, std::string("the referee's own ") + what + " takes " +
+                                                microseconds(now.*field) + ", and took " +
+                                                microseconds(before.*field) +
+                                                " before: something of the candidate still runs"};
+    }
+    if (!same_memory) break;
   }
   return std::nullopt;
 }

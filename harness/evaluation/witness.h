@@ -58,12 +58,12 @@ Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes
 /// median less the handover). Who lowers a median has to forge half of its samples. The events may
 /// exceed the stamps by as much and by what the handovers of the known works differ: who works
 /// where the stamps do not look has to give the events a time that can be believed. Or where the
-/// referee's own kernels take longer by more than a fifth than before the candidate was loaded:
+/// referee's own kernels take longer than before the candidate was loaded:
 /// something of it still runs.
 std::optional<Rejection> check_clock(const Witness& witness);
 
-/// The same of a library's runs beside the candidate's, whose own memory takes another time to be
-/// prepared.
+/// Of a library's runs beside the candidate's: the cache flush alone, since other memory takes
+/// another time to be prepared and copied.
 std::optional<Rejection> check_company(const ClockCalibration& calibration,
                                        std::span<const RunTimes> library_runs);
 

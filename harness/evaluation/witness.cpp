@@ -135,8 +135,9 @@ Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes
   witness.shortfall_ns = calibration.handover_ns - quantile_of(runs, forgeable_share, excess_of);
   const double share =
       tolerance_share * static_cast<double>(std::max<std::int64_t>(witness.median_ns, 0));
-  witness.tolerance_ns =
-      calibration.spread_ns + std::max<std::int64_t>(least_tolerance_ns, std::llround(share));
+  witness.tolerance_ns = calibration.handover_ns - calibration.shortest_handover_ns +
+                         calibration.spread_ns +
+                         std::max<std::int64_t>(least_tolerance_ns, std::llround(share));
   witness.own = own_kernels(quantiles_of(runs, upper));
   return witness;
 }
@@ -171,12 +172,12 @@ std::optional<Rejection> check_clock(const Witness& witness) {
                          " longer than its own events say, expected at most " +
                          microseconds(witness.tolerance_ns)};
   }
-  const std::int64_t most = witness.tolerance_ns + before.handover_ns - before.shortest_handover_ns;
-  if (witness.shortfall_ns > most) {
+  if (witness.shortfall_ns > witness.tolerance_ns) {
     return Rejection{Status::forged_time,
                      "its own events say " + microseconds(witness.shortfall_ns) +
                          " more than clocks out of its reach, expected at most " +
-                         microseconds(most) + ": it does not work when it says that it does"};
+                         microseconds(witness.tolerance_ns) +
+                         ": it does not work when it says that it does"};
   }
   return check_own_kernels(witness.own, before.own, true);
 }

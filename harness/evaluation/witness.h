@@ -54,12 +54,13 @@ struct Witness {
 Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes> runs);
 
 /// `forged_time` where stamps and events disagree: in more than a quarter of the runs, the stamps
-/// exceed the events by more than the handover, its spread, and max(2 µs, 1.5% of the stamps'
-/// median less the handover). Who lowers a median has to forge half of its samples. The events may
-/// exceed the stamps by as much and by what the handovers of the known works differ: who works
-/// where the stamps do not look has to give the events a time that can be believed. Or where the
-/// referee's own kernels take longer than before the candidate was loaded:
-/// something of it still runs.
+/// exceed the events by more than the longest handover and the tolerance, or stay below what the
+/// longest handover asks for by more than the tolerance. Who lowers a median has to forge half of
+/// its samples; who works where the stamps do not look has to give the events a time that can be
+/// believed. The tolerance is what the handovers of the known works differ (it depends on what
+/// runs), the spread of the longest, and max(2 µs, 1.5% of the stamps' median less the handover).
+/// Or where the referee's own kernels take longer than before the candidate was loaded: something
+/// of it still runs.
 std::optional<Rejection> check_clock(const Witness& witness);
 
 /// Of a library's runs beside the candidate's: the cache flush alone, since other memory takes

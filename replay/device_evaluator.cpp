@@ -12,12 +12,6 @@ namespace {
 
 using Kind = Interruption::Kind;
 
-/// "sm_90a" → 9, 0.
-std::pair<int, int> capability_of(const std::string& target) {
-  const int number = std::atoi(target.c_str() + target.find_first_of("0123456789"));
-  return {number / 10, number % 10};
-}
-
 Evaluation rejected_by_compiler(const Candidate& candidate, const std::string& target,
                                 const CompileVerdict& verdict) {
   Evaluation evaluation;
@@ -101,7 +95,7 @@ class Round {
 
 std::optional<Interruption> DeviceEvaluator::evaluate(std::span<const EvaluationRequest> requests,
                                                       const Arrived& arrived) {
-  const auto [major, minor] = capability_of(options_.target);
+  const auto [major, minor] = capability_of(options_.target).value_or(ComputeCapability{});
   std::vector<const Candidate*> compiled;
   std::vector<std::size_t> compiled_index;
   for (std::size_t i = 0; i < requests.size(); ++i) {

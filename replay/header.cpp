@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <set>
 
+#include "harness/candidate/arch.h"
 #include "ops/catalog.h"
 #include "replay/event.h"
 #include "replay/prompt.h"
@@ -105,6 +106,12 @@ std::optional<DeviceFacts> known_device(std::string_view short_name) {
   return std::nullopt;
 }
 
+std::string newest_arch(const DeviceFacts& device) {
+  const std::optional<ComputeCapability> capability = capability_of(device.target);
+  const std::vector<Arch> archs = capability ? archs_on(*capability) : std::vector<Arch>();
+  return archs.empty() ? device.target : to_string(archs.back());
+}
+
 const LibraryKernel* Header::find_library_kernel(std::string_view kernel_name) const {
   for (const LibraryKernel& kernel : library) {
     if (kernel.name == kernel_name) return &kernel;
@@ -117,7 +124,11 @@ DeviceFacts read_device_facts(JsonReader reader) {
   device.name = reader.required("name").string(128);
   JsonReader target = reader.required("target");
   device.target = target.string(16);
-  if (!arch_from_string(device.target)) target.expect("sm_80, sm_89 or sm_90a");
+  const std::optional<ComputeCapability> capability = capability_of(device.target);
+  if (!capability || target_for(*capability) != device.target || archs_on(*capability).empty()) {
+    target.expect("NVRTC's name for a GPU from \"" + std::string(architectures[0].name) +
+                  "\" on, such as \"sm_86\" or \"sm_90a\"");
+  }
   device.multiprocessors = reader.required("multiprocessors").integer(1, most);
   device.shared_bytes_per_block = reader.required("shared_bytes_per_block").integer(1, most);
   device.l2_bytes = reader.required("l2_bytes").integer(0, most);

@@ -16,13 +16,16 @@ namespace rekernel {
 /// The GPU that the prompts speak of.
 struct DeviceFacts {
   std::string name;    ///< "NVIDIA H200"
-  std::string target;  ///< "sm_90a"
+  std::string target;  ///< "sm_90a": target_for() its compute capability
   std::int64_t multiprocessors = 0;
   std::int64_t shared_bytes_per_block = 0;
   std::int64_t l2_bytes = 0;
   std::int64_t copy_bytes_per_s = 0;
   std::int64_t fp16_flops_per_s = 0;
 };
+
+/// The newest architecture for which the device runs candidates: "sm_90a".
+std::string newest_arch(const DeviceFacts& device);
 
 /// Facts of "h200" or "l40s", so that a search for one can begin on a machine without it.
 std::optional<DeviceFacts> known_device(std::string_view short_name);

@@ -1,10 +1,6 @@
 #include "replay/precompile.h"
 
-#include <algorithm>
-#include <atomic>
-#include <thread>
-
-#include "ops/catalog.h"
+#include "harness/base/parallel.h"
 
 namespace rekernel {
 namespace {
@@ -13,13 +9,9 @@ std::optional<CompileVerdict> verdict_on(const Candidate& candidate, const Compi
                                          const std::string& target,
                                          std::chrono::milliseconds deadline) {
   const Result<CompileOutcome> outcome =
-      compile_isolated(compiler, candidate.program,
-                       problem_header(*find_problem(candidate.problem)), target, deadline);
-  if (!outcome) return std::nullopt;
-  if (!outcome->program) return CompileVerdict{outcome->status, outcome->message};
-  const Result<Ok> launches = check_launches(candidate.program, *outcome->program, candidate.name);
-  if (launches) return std::nullopt;
-  return CompileVerdict{Status::invalid_plan, launches.error().message};
+      compile_candidate(compiler, candidate, target, candidate.name, deadline);
+  if (!outcome || outcome->program) return std::nullopt;
+  return CompileVerdict{outcome->status, outcome->message};
 }
 
 }  // namespace
@@ -30,16 +22,9 @@ std::vector<std::optional<CompileVerdict>> precompile(std::span<const Candidate*
   std::vector<std::optional<CompileVerdict>> verdicts(candidates.size());
   const Result<Compiler> compiler = Compiler::load();
   if (!compiler) return verdicts;
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (unsigned worker = 0; worker < std::max(1u, workers); ++worker) {
-    threads.emplace_back([&] {
-      for (std::size_t i; (i = next++) < candidates.size();) {
-        verdicts[i] = verdict_on(*candidates[i], *compiler, target, deadline);
-      }
-    });
-  }
-  threads.clear();  // waits
+  for_each_in_parallel(candidates.size(), workers, [&](std::size_t i) {
+    verdicts[i] = verdict_on(*candidates[i], *compiler, target, deadline);
+  });
   return verdicts;
 }
 

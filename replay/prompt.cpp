@@ -6,6 +6,7 @@
 #include <map>
 
 #include "harness/base/text.h"
+#include "harness/candidate/arch.h"
 #include "replay/event.h"
 
 namespace rekernel {
@@ -211,6 +212,29 @@ std::string tensor_line(const Tensor& tensor) {
   return line + "\n";
 }
 
+const Arch* first_of(const std::vector<Arch>& archs, bool (*has_feature)(Arch)) {
+  const auto found = std::find_if(archs.begin(), archs.end(), has_feature);
+  return found == archs.end() ? nullptr : &*found;
+}
+
+/// What "arch" can be on a device that runs these, and why one would want it.
+std::string archs_text(const std::vector<Arch>& archs) {
+  std::vector<std::string> newer_too;
+  std::string alone;
+  for (const Arch arch : archs) {
+    const std::string name = '"' + std::string(to_string(arch)) + '"';
+    if (!arch->family_specific) {
+      newer_too.push_back(name);
+      continue;
+    }
+    std::vector<std::string> gains{arch->own_instructions};
+    if (arch->tensor_maps) gains.emplace_back("bulk tensor copies");
+    if (has_clusters(arch)) gains.emplace_back("clusters");
+    alone += " or " + name + " (that chip family alone; needed for " + joined(gains) + ")";
+  }
+  return joined(newer_too, " or ") + " (that and everything newer)" + alone;
+}
+
 const char* const example_plan = R"json({
   "idea": "One block a row: a first kernel finds each row's maximum and sum of exponentials, a second one writes the quotients.",
   "arch": "sm_80",
@@ -272,7 +296,7 @@ Templates default_templates() {
 # Your task
 Propose {{idea_count}} ideas, each different in kind from the others and from what was tried without success. Find out first what bounds the best kernel: memory traffic, latency, instruction issue, the matrix units, synchronisation, or occupancy. Fields in which ideas lie: memory access; asynchronous copies and hiding of latency; data types and precision; choice of algorithm and instructions; parallelism and occupancy; control flow, loops and index arithmetic. An idea says in plain language what changes, why it should be faster on this GPU, and roughly how; it holds no code.
 
-Answer with one fenced json block and nothing behind it: a list of exactly {"title": "a few words", "idea": "three to eight sentences"} objects.
+Answer with one fenced json block and nothing behind it: a list with one {"title": "a few words", "idea": "three to eight sentences"} for every idea.
 )";
   templates.kernel = R"(You write a fast and correct GPU kernel.
 
@@ -335,15 +359,33 @@ std::string device_text(const DeviceFacts& device) {
 SeedCandidate worked_example() { return {example_plan, example_source}; }
 
 std::string format_text(const std::string& target) {
+  const std::vector<Arch> archs = archs_on(capability_of(target).value_or(ComputeCapability{}));
+  const Arch* clusters = first_of(archs, has_clusters);
+  const Arch* tensor_maps = first_of(archs, has_tensor_maps);
   std::string text =
-      R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the plan's buffers are allocated and its launches issued, in order on one stream, by the harness. The code is compiled by NVRTC as C++17. Kernels are extern "C" __global__ functions.
+      R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the plan's buffers are allocated and its launches issued, in order on one stream, by the harness. The code is compiled by NVRTC as C++20. Kernels are extern "C" __global__ functions.
 Headers that can be included, and no others: problem.h, cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h (and cooperative_groups/...), cuda_pipeline.h, cuda/... (barrier, pipeline, ptx, atomic). Inline PTX is allowed.
 The plan's keys:
-- "idea": one paragraph, what makes it fast. "arch": the lowest target, "sm_80" or "sm_89" (that and everything newer) or "sm_90a" (that chip family alone; needed for wgmma, bulk tensor copies, clusters).
+- "idea": one paragraph, what makes it fast. "arch": the lowest target, )";
+  text += archs_text(archs);
+  text += R"(.
 - "compile": {"fast_math": bool, "max_registers": 16 to 255, "defines": {"NAME": integer or identifier}}; all optional.
 - "workspace": {"name": bytes}: scratch memory, undefined at the first launch of every run; optional.
-- "launches": {"memset": workspace, "value": 0 to 255}, or {"kernel", "grid": [1 to 3 extents], "block": [1 to 3 extents], "args": [...]} with, where wanted, "dynamic_shared_bytes", "cooperative": true, "cluster": [extents] (sm_90a), "programmatic_launch": true (sm_90a). The first grid extent may be {"per_sm": n}, n blocks per multiprocessor.
-- An argument is the name of a tensor or workspace (its address), a scalar {"i32": 7} (also u32, i64, u64, f32, f64), or, for sm_90a, {"tensor_map": {"of": buffer, "dtype": "f16", "dims": [innermost first], "strides_bytes": [all but the innermost], "box": [extents], "swizzle": "none", "32B", "64B" or "128B"}}, passed as const __grid_constant__ CUtensorMap.
+- "launches": {"memset": workspace, "value": 0 to 255}, or {"kernel", "grid": [1 to 3 extents], "block": [1 to 3 extents], "args": [...]} with, where wanted, "dynamic_shared_bytes", "cooperative": true)";
+  if (clusters) {
+    const std::string needed = " (" + std::string(to_string(*clusters)) + ")";
+    text += R"(, "cluster": [extents])" + needed + R"(, "programmatic_launch": true)" + needed;
+  }
+  text += R"(. The first grid extent may be {"per_sm": n}, n blocks per multiprocessor.
+- An argument is the name of a tensor or workspace (its address))";
+  text += tensor_maps ? ", a scalar" : " or a scalar";
+  text += R"( {"i32": 7} (also u32, i64, u64, f32, f64))";
+  if (tensor_maps) {
+    text +=
+        ", or, for " + std::string(to_string(*tensor_maps)) +
+        R"(, {"tensor_map": {"of": buffer, "dtype": "f16", "dims": [innermost first], "strides_bytes": [all but the innermost], "box": [extents], "swizzle": "none", "32B", "64B" or "128B"}}, passed as const __grid_constant__ CUtensorMap)";
+  }
+  text += R"(.
 Everything else in the plan (schema, problem, name, origin) is filled in. A candidate for )";
   text += target + " hardware may use all that this target has.\n";
   text +=

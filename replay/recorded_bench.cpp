@@ -33,12 +33,9 @@ std::map<std::string, std::string> toolchain_from_text(std::string_view text) {
 
 /// "sm_90a" → "9.0"
 std::string capability_text(std::string_view target) {
-  std::string digits;
-  for (const char one : target) {
-    if (one >= '0' && one <= '9') digits += one;
-  }
-  if (digits.size() < 2) return "";
-  return digits.substr(0, digits.size() - 1) + "." + digits.back();
+  const std::optional<ComputeCapability> capability = capability_of(target);
+  if (!capability) return "";
+  return std::to_string(capability->major) + "." + std::to_string(capability->minor);
 }
 
 }  // namespace

@@ -283,7 +283,7 @@ class Search {
   void read_candidate(WaveItem& item, const ModelReply& reply) const {
     Result<Candidate> candidate = parse_kernel_reply(
         reply.text,
-        {header_.problem, header_.name, item.id, item.idea.text, header_.device.target});
+        {header_.problem, header_.name, item.id, item.idea.text, newest_arch(header_.device)});
     if (candidate) {
       item.candidate = std::move(*candidate);
     } else {

@@ -132,38 +132,6 @@ class FieldCollector {
 
 }  // namespace
 
-const char* to_string(Arch arch) {
-  switch (arch) {
-    case Arch::sm_80:
-      return "sm_80";
-    case Arch::sm_89:
-      return "sm_89";
-    case Arch::sm_90a:
-      return "sm_90a";
-  }
-  return "unknown";
-}
-
-std::optional<Arch> arch_from_string(std::string_view text) {
-  for (const Arch arch : {Arch::sm_80, Arch::sm_89, Arch::sm_90a}) {
-    if (text == to_string(arch)) return arch;
-  }
-  return std::nullopt;
-}
-
-bool runs_on(Arch arch, int major, int minor) {
-  const int capability = 10 * major + minor;
-  switch (arch) {
-    case Arch::sm_80:
-      return capability >= 80;
-    case Arch::sm_89:
-      return capability >= 89;
-    case Arch::sm_90a:
-      return capability == 90;
-  }
-  return false;
-}
-
 Result<Candidate> load_candidate(const fs::path& directory) {
   // "." and "folder/" have no name of their own.
   fs::path folder = fs::absolute(directory).lexically_normal();
@@ -218,9 +186,9 @@ Candidate scaffold_candidate(const Problem& problem, const std::string& name) {
   candidate.problem = problem.id;
   candidate.name = name;
   candidate.idea =
-      "The definition, one output element a thread: correct and slow. Say here in plain "
+      "The definition and nothing that makes it fast: correct and slow. Say here in plain "
       "language what makes your kernel fast.";
-  candidate.arch = Arch::sm_80;
+  candidate.arch = "sm_80";
   candidate.origin.note = "scaffold";
   candidate.program = problem.scaffold;
   return candidate;

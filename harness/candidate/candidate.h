@@ -7,18 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/candidate/arch.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
 namespace rekernel {
-
-/// The lowest target of a candidate: sm_80 and sm_89 run on that and everything newer, sm_90a on
-/// that chip family alone.
-enum class Arch { sm_80, sm_89, sm_90a };
-const char* to_string(Arch arch);
-std::optional<Arch> arch_from_string(std::string_view text);
-/// Whether a device of this compute capability runs candidates for `arch`.
-bool runs_on(Arch arch, int major, int minor);
 
 /// Where a candidate came from: a candidate id in a recorded search, or a note that says why there
 /// is no recording.
@@ -33,7 +26,7 @@ struct Candidate {
   std::string problem;
   std::string name;
   std::string idea;
-  Arch arch = Arch::sm_80;
+  Arch arch = "sm_80";  ///< the lowest target
   Origin origin;
   Program program;
 };

@@ -22,7 +22,6 @@ constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
 constexpr std::array<std::int64_t, 3> max_grid = {2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> max_block = {1024, 1024, 64};
 constexpr std::int64_t max_block_threads = 1024;
-constexpr std::int64_t max_cluster_blocks = 16;
 /// All of a plan is issued before the device may begin it: what a stream takes without waiting.
 constexpr std::size_t most_steps = 512;
 
@@ -45,10 +44,6 @@ const Names<DType> dtype_names = {
     {to_string(DType::f16), DType::f16}, {to_string(DType::bf16), DType::bf16},
     {to_string(DType::f32), DType::f32}, {to_string(DType::f64), DType::f64},
     {to_string(DType::u8), DType::u8},   {to_string(DType::i32), DType::i32}};
-const Names<Arch> arch_names = {{to_string(Arch::sm_80), Arch::sm_80},
-                                {to_string(Arch::sm_89), Arch::sm_89},
-                                {to_string(Arch::sm_90a), Arch::sm_90a}};
-
 template <class Value>
 Value read_name(JsonReader reader, const Names<Value>& names) {
   std::string known;
@@ -117,7 +112,7 @@ class PlanReader {
     if (auto error = root_.error()) return *error;
     candidate_.name = read_candidate_name(root_.required("name"));
     candidate_.idea = read_text(root_.required("idea"), 4000);
-    candidate_.arch = read_name(root_.required("arch"), arch_names);
+    candidate_.arch = read_arch(root_.required("arch"));
     candidate_.origin = read_origin(root_.required("origin"));
     if (auto compile = root_.optional("compile")) read_compile(*compile);
     if (auto workspace = root_.optional("workspace")) read_workspaces(*workspace);
@@ -130,7 +125,11 @@ class PlanReader {
   }
 
  private:
-  bool hopper() const { return candidate_.arch == Arch::sm_90a; }
+  static Arch read_arch(JsonReader reader) {
+    const std::optional<Arch> arch = arch_from_string(reader.is_string() ? reader.string() : "");
+    if (!arch) reader.expect("one of " + known_archs());
+    return arch.value_or(Arch("sm_80"));
+  }
 
   static std::string read_text(JsonReader reader, std::size_t max_length) {
     const std::string text = reader.string(max_length);
@@ -195,7 +194,8 @@ class PlanReader {
     CompileOptions& options = candidate_.program.compile;
     if (auto fast_math = reader.optional("fast_math")) options.fast_math = fast_math->boolean();
     if (auto registers = reader.optional("max_registers")) {
-      options.max_registers = static_cast<int>(registers->integer(16, 255));
+      options.max_registers =
+          static_cast<int>(registers->integer(16, candidate_.arch->max_registers_per_thread));
     }
     if (auto defines = reader.optional("defines")) {
       for (auto& [name, value] : defines->entries(64)) read_define(name, value);
@@ -286,13 +286,12 @@ class PlanReader {
     read_block(reader.required("block"), launch);
     if (auto cluster = reader.optional("cluster")) read_cluster(*cluster, launch);
     if (auto shared = reader.optional("dynamic_shared_bytes")) {
-      // Opt-in limits of a block: 227 KB on sm_90, 99 KB on the smallest device of sm_80 and sm_89.
-      launch.dynamic_shared_bytes = shared->integer(0, hopper() ? 232448 : 101376);
+      launch.dynamic_shared_bytes = shared->integer(0, candidate_.arch->max_shared_bytes_per_block);
     }
     if (auto flag = reader.optional("cooperative")) launch.cooperative = flag->boolean();
     if (auto flag = reader.optional("programmatic_launch")) {
       launch.programmatic_launch = flag->boolean();
-      if (launch.programmatic_launch) require_hopper(*flag);
+      if (launch.programmatic_launch) require(has_clusters, *flag);
     }
     for (JsonReader& argument : reader.required("args").array(0, 64)) {
       launch.args.push_back(read_argument(argument));
@@ -301,11 +300,14 @@ class PlanReader {
     return launch;
   }
 
-  void require_hopper(JsonReader& reader) const {
-    if (!hopper()) {
-      reader.fail("needs arch \"sm_90a\"; this plan is for " +
-                  json_quoted(to_string(candidate_.arch)));
+  void require(bool (*has_feature)(Arch), JsonReader& reader) const {
+    if (has_feature(candidate_.arch)) return;
+    std::string able;
+    for (const Arch arch : Arch::all()) {
+      if (has_feature(arch)) able += (able.empty() ? "" : ", ") + json_quoted(to_string(arch));
     }
+    reader.fail("needs arch " + able + "; this plan is for " +
+                json_quoted(to_string(candidate_.arch)));
   }
 
   static void read_grid(JsonReader reader, KernelLaunch& launch) {
@@ -334,7 +336,8 @@ class PlanReader {
   }
 
   void read_cluster(JsonReader reader, KernelLaunch& launch) const {
-    require_hopper(reader);
+    require(has_clusters, reader);
+    const std::int64_t max_cluster_blocks = candidate_.arch->max_cluster_blocks;
     std::vector<JsonReader> extents = reader.array(1, 3);
     std::int64_t blocks = 1;
     for (std::size_t i = 0; i < extents.size(); ++i) {
@@ -414,7 +417,7 @@ class PlanReader {
   }
 
   TensorMapArgument read_tensor_map(JsonReader reader) {
-    require_hopper(reader);
+    require(has_tensor_maps, reader);
     TensorMapArgument map;
     map.buffer = read_buffer(reader.required("of"));
     map.dtype = read_name(reader.required("dtype"), dtype_names);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <boost/json.hpp>
 #include <iostream>
 
@@ -28,6 +27,7 @@ boost::json::array to_json(const std::vector<CompileCheck>& checks) {
     array.push_back({{"candidate", check.candidate},
                      {"target", check.target},
                      {"error", check.error},
+                     {"skipped", check.skipped},
                      {"kernels", std::move(kernels)}});
   }
   return array;
@@ -71,9 +71,7 @@ int check_command(const std::vector<std::string>& arguments) {
     checks = compile_all(*compiler, *candidates);
   }
   std::cout << (parsed.flag("json") ? pretty_json(to_json(checks)) : compile_text(checks));
-  const bool good = std::all_of(checks.begin(), checks.end(),
-                                [](const CompileCheck& check) { return check.error.empty(); });
-  return good ? exit_good : exit_verdict_failed;
+  return all_compile(checks) ? exit_good : exit_verdict_failed;
 }
 
 int compile_worker_command(const std::vector<std::string>&) { return run_compile_worker(); }

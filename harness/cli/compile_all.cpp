@@ -1,13 +1,12 @@
 #include "harness/cli/compile_all.h"
 
 #include <algorithm>
-#include <atomic>
+#include <set>
 #include <thread>
 
-#include "harness/cli/command.h"
+#include "harness/base/parallel.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/records/report.h"
-#include "ops/catalog.h"
 
 namespace rekernel {
 
@@ -15,33 +14,22 @@ namespace {
 
 CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
                          const std::string& target) {
-  CompileCheck check{candidate.problem + "/" + candidate.name, target, {}, {}};
-  const std::string header = problem_header(*find_problem(candidate.problem));
-  const Result<CompileOutcome> compiled =
-      compile_isolated(compiler, candidate.program, header, target);
-  if (!compiled || !compiled->program) {
-    check.error = compiled ? compiled->message : compiled.error().message;
+  CompileCheck check{candidate.problem + "/" + candidate.name, target, {}, {}, {}};
+  if (!compiler.knows(target)) {
+    check.skipped = "NVRTC " + compiler.version() + " does not know " + target;
     return check;
   }
-  check.resources = compiled->program->kernels;
-  Result<Ok> launches = check_launches(candidate.program, *compiled->program, check.candidate);
-  if (!launches) check.error = launches.error().message;
+  const Result<CompileOutcome> compiled =
+      compile_candidate(compiler, candidate, target, check.candidate);
+  if (!compiled || !compiled->program) {
+    check.error = compiled ? compiled->message : compiled.error().message;
+  } else {
+    check.resources = compiled->program->kernels;
+  }
   return check;
 }
 
 }  // namespace
-
-std::vector<std::string> targets_of(Arch arch) {
-  switch (arch) {
-    case Arch::sm_80:
-      return {"sm_80", "sm_89", "sm_90a"};
-    case Arch::sm_89:
-      return {"sm_89", "sm_90a"};
-    case Arch::sm_90a:
-      return {"sm_90a"};
-  }
-  return {};
-}
 
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates) {
@@ -56,19 +44,24 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
     }
   }
   std::vector<CompileCheck> checks(jobs.size());
-  std::atomic<std::size_t> next = 0;
-  {
-    std::vector<std::jthread> workers;
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    for (unsigned worker = 0; worker < cores; ++worker) {
-      workers.emplace_back([&] {
-        for (std::size_t job; (job = next++) < jobs.size();) {
-          checks[job] = compile_one(compiler, *jobs[job].candidate, jobs[job].target);
-        }
-      });
-    }
-  }
+  for_each_in_parallel(jobs.size(), std::thread::hardware_concurrency(), [&](std::size_t i) {
+    checks[i] = compile_one(compiler, *jobs[i].candidate, jobs[i].target);
+  });
   return checks;
+}
+
+bool all_compile(const std::vector<CompileCheck>& checks) {
+  return std::all_of(checks.begin(), checks.end(),
+                     [](const CompileCheck& check) { return check.error.empty(); });
+}
+
+std::string skipped_text(const std::vector<CompileCheck>& checks) {
+  std::set<std::string> reasons;
+  for (const CompileCheck& check : checks) reasons.insert(check.skipped);
+  reasons.erase("");
+  std::string text;
+  for (const std::string& reason : reasons) text += "skipped: " + reason + "\n";
+  return text;
 }
 
 std::string compile_text(const std::vector<CompileCheck>& checks) {
@@ -82,6 +75,9 @@ std::string compile_text(const std::vector<CompileCheck>& checks) {
       errors += check.candidate + " for " + check.target + ": " + check.error + "\n";
       continue;
     }
+    if (!check.skipped.empty()) {
+      table.rows.push_back({check.candidate, check.target, "", "", "", "", "skipped"});
+    }
     for (const KernelResources& kernel : check.resources) {
       table.rows.push_back(
           {check.candidate, check.target, kernel.name, std::to_string(kernel.registers),
@@ -89,7 +85,7 @@ std::string compile_text(const std::vector<CompileCheck>& checks) {
            std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes), "compiles"});
     }
   }
-  return to_text(table) + errors;
+  return to_text(table) + errors + skipped_text(checks);
 }
 
 }  // namespace rekernel

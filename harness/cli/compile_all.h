@@ -13,19 +13,23 @@ struct CompileCheck {
   std::string candidate;  ///< "softmax/online_two_pass"
   std::string target;     ///< "sm_89"
   std::string error;      ///< empty when it compiled and every launch fits its kernel
+  std::string skipped;    ///< why it was not compiled; empty if it was
   std::vector<KernelResources> resources;
 };
-
-/// The targets that a candidate is compiled for where there is no GPU: sm_80, sm_89 and sm_90a,
-/// from its own architecture upwards.
-std::vector<std::string> targets_of(Arch arch);
 
 /// Compiles every candidate for all its targets on all cores, in a child each; results in the
 /// candidates' order.
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates);
 
-/// One line a kernel: registers, shared memory, spills; or the error.
+/// Whether nothing failed. What was skipped did not fail.
+bool all_compile(const std::vector<CompileCheck>& checks);
+
+/// One line a kernel: registers, shared memory, spills; or the error. Then skipped_text().
 std::string compile_text(const std::vector<CompileCheck>& checks);
+
+/// A line for every reason why something was not compiled: an older NVRTC does not know the newest
+/// targets.
+std::string skipped_text(const std::vector<CompileCheck>& checks);
 
 }  // namespace rekernel

@@ -119,6 +119,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
       "seed", po::value<std::uint64_t>(), "first seed of the checks; fresh ones by default")(
       "device", po::value<int>()->default_value(0), "number of the GPU")(
       "deadline", po::value<int>()->default_value(120), "seconds that checks and timing may take")(
+      "shared-gpu", po::bool_switch(), "go on although others use the GPU: such times mean little")(
       "once", po::bool_switch(),
       "one checked run, no timing: for sanitizers and profilers, which also need "
       "REKERNEL_SANDBOX=off in the environment")("json", po::bool_switch(),
@@ -152,6 +153,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   if (!evaluate_options.external_references.empty()) {
     evaluate_options.run_deadline = std::max(evaluate_options.run_deadline, pytorch_run_deadline);
   }
+  evaluate_options.shared_gpu = parsed.flag("shared-gpu");
   if (parsed.flag("once")) {
     evaluate_options.mode = EvaluateOptions::Mode::once;
     evaluate_options.references.clear();

@@ -55,9 +55,7 @@ int reproduce_from_record(const std::filesystem::path& root,
                  "on a GPU):\n\n"
               << published_runs_text(*runs);
   }
-  const bool good = std::all_of(checks.begin(), checks.end(),
-                                [](const CompileCheck& check) { return check.error.empty(); });
-  return good ? exit_good : exit_verdict_failed;
+  return all_compile(checks) ? exit_good : exit_verdict_failed;
 }
 
 }  // namespace

@@ -166,10 +166,13 @@ int verify_command(const std::vector<std::string>& arguments) {
   if (!compiler) return bad_input(compiler.error());
 
   Complaints complaints;
+  std::string skipped;
   {
     Progress progress;
     progress.show("compiling …");
-    check_compilation(compile_all(*compiler, *candidates), complaints);
+    const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
+    check_compilation(checks, complaints);
+    skipped = skipped_text(checks);
   }
   check_every_problem_has_a_kernel(*candidates, complaints);
   check_trajectories(root, *candidates, complaints);
@@ -181,7 +184,8 @@ int verify_command(const std::vector<std::string>& arguments) {
   if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
   for (const std::string& complaint : complaints) std::cout << complaint << "\n";
-  std::cout << candidates->size() << " kernels, " << complaints.size() << " complaints\n";
+  std::cout << skipped << candidates->size() << " kernels, " << complaints.size()
+            << " complaints\n";
   return complaints.empty() ? exit_good : exit_verdict_failed;
 }
 

@@ -32,6 +32,8 @@ constexpr std::string_view source_name = "kernel.cu";
 struct Nvrtc {
   decltype(&::nvrtcVersion) nvrtcVersion = nullptr;
   decltype(&::nvrtcGetErrorString) nvrtcGetErrorString = nullptr;
+  decltype(&::nvrtcGetNumSupportedArchs) nvrtcGetNumSupportedArchs = nullptr;
+  decltype(&::nvrtcGetSupportedArchs) nvrtcGetSupportedArchs = nullptr;
   decltype(&::nvrtcCreateProgram) nvrtcCreateProgram = nullptr;
   decltype(&::nvrtcDestroyProgram) nvrtcDestroyProgram = nullptr;
   decltype(&::nvrtcCompileProgram) nvrtcCompileProgram = nullptr;
@@ -43,6 +45,8 @@ struct Nvrtc {
   bool load(const DynamicLibrary& library) {
     return library.load("nvrtcVersion", nvrtcVersion) &&
            library.load("nvrtcGetErrorString", nvrtcGetErrorString) &&
+           library.load("nvrtcGetNumSupportedArchs", nvrtcGetNumSupportedArchs) &&
+           library.load("nvrtcGetSupportedArchs", nvrtcGetSupportedArchs) &&
            library.load("nvrtcCreateProgram", nvrtcCreateProgram) &&
            library.load("nvrtcDestroyProgram", nvrtcDestroyProgram) &&
            library.load("nvrtcCompileProgram", nvrtcCompileProgram) &&
@@ -218,6 +222,7 @@ Result<Ok> check_arguments(const KernelLaunch& launch, const KernelResources& ke
 struct Compiler::State {
   Nvrtc nvrtc;
   std::string version;
+  std::vector<int> capabilities;  ///< that NVRTC makes code for: 90 for 9.0
   std::vector<std::string> include_directories;
 };
 
@@ -241,6 +246,11 @@ Result<Compiler> Compiler::load() {
   int minor = 0;
   state->nvrtc.check(state->nvrtc.nvrtcVersion(&major, &minor), "nvrtcVersion");
   state->version = std::to_string(major) + "." + std::to_string(minor);
+  int count = 0;
+  state->nvrtc.check(state->nvrtc.nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
+  state->capabilities.resize(static_cast<std::size_t>(std::max(count, 0)));
+  state->nvrtc.check(state->nvrtc.nvrtcGetSupportedArchs(state->capabilities.data()),
+                     "nvrtcGetSupportedArchs");
   // NVRTC opens this by its bare name, which the loader finds outside its own path only if it is
   // loaded already. If it is nowhere, NVRTC's own message says so.
   (void)DynamicLibrary::open({"libnvrtc-builtins.so." + state->version}).ok();
@@ -253,10 +263,14 @@ Result<Compiler> Compiler::load() {
 
 std::string Compiler::version() const { return state_->version; }
 
-std::string Compiler::target_for_device(int major, int minor) {
-  // From Hopper on, the features of the chip family itself need the suffix.
-  return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
+bool Compiler::knows(const std::string& target) const {
+  const std::optional<ComputeCapability> capability = capability_of(target);
+  const std::vector<int>& known = state_->capabilities;
+  return capability && std::find(known.begin(), known.end(),
+                                 10 * capability->major + capability->minor) != known.end();
 }
+
+std::string Compiler::target_for_device(int major, int minor) { return target_for({major, minor}); }
 
 std::string Compiler::cache_name(const Program& program, const std::string& problem_header,
                                  const std::string& target) const {

@@ -49,6 +49,9 @@ class Compiler {
   /// "13.0"
   std::string version() const;
 
+  /// Whether it makes code for a target: an older NVRTC does not know the newest chips.
+  bool knows(const std::string& target) const;
+
   /// The machine code target for a device of this compute capability: sm_89, sm_90a, …
   static std::string target_for_device(int major, int minor);
 

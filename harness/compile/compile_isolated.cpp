@@ -12,6 +12,7 @@
 #include "harness/base/fields.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"
+#include "ops/catalog.h"
 
 namespace rekernel {
 
@@ -29,7 +30,6 @@ std::chrono::seconds processor_time(std::chrono::milliseconds deadline) {
 }
 
 constexpr const char* compiled_word = "compiled";
-constexpr const char* rejected_word = "rejected";
 constexpr const char* failure_word = "failure";
 
 /// Target, header, source, fast_math, max_registers, then names and values of the defines.
@@ -67,30 +67,21 @@ std::optional<Request> read_request(std::string_view bytes) {
   return request;
 }
 
-Fields answer_to(const Request& request) {
-  const Result<Compiler> compiler = Compiler::load();
-  if (!compiler) return {failure_word, compiler.error().message};
-  const Result<CompiledProgram> compiled =
-      compiler->compile_anew(request.program, request.problem_header, request.target);
-  if (!compiled) return {rejected_word, compiled.error().message};
-  return {compiled_word, compiled->log, compiled->cubin, std::to_string(compiled->compile_ns)};
-}
-
 CompileOutcome verdict(Status status, std::string message) {
   return {std::nullopt, status, std::move(message)};
 }
 
-Result<CompileOutcome> read_answer(std::string_view bytes) {
-  const std::optional<Fields> fields = split_fields(bytes);
-  const Error malformed{"the compiling child's answer is malformed"};
-  if (!fields || fields->size() < 2) return malformed;
-  if (fields->front() == rejected_word) return verdict(Status::compile_failed, (*fields)[1]);
-  if (fields->front() == failure_word) return Error{(*fields)[1]};
-  if (fields->front() != compiled_word || fields->size() != 4) return malformed;
-  Result<CompiledProgram> program = program_from((*fields)[2], (*fields)[1]);
-  if (!program) return verdict(Status::compile_failed, program.error().message);
-  program->compile_ns = std::strtoll((*fields)[3].c_str(), nullptr, 10);
-  return CompileOutcome{*std::move(program), Status::compile_failed, {}};
+CompileOutcome compiled_outcome(CompiledProgram program) {
+  return {std::move(program), Status::compile_failed, {}};
+}
+
+Result<CompileOutcome> answer_to(const Request& request) {
+  const Result<Compiler> compiler = Compiler::load();
+  if (!compiler) return compiler.error();
+  Result<CompiledProgram> compiled =
+      compiler->compile_anew(request.program, request.problem_header, request.target);
+  if (!compiled) return verdict(Status::compile_failed, compiled.error().message);
+  return compiled_outcome(*std::move(compiled));
 }
 
 /// Whole seconds as such, for a message.
@@ -111,7 +102,8 @@ CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
     case ChildOutcome::End::run_deadline:
       return verdict(Status::timed_out, "not compiled within " + seconds_text(deadline));
     case ChildOutcome::End::result_too_long:
-      return verdict(Status::compile_failed, "the machine code is larger than 64 MiB");
+      return verdict(Status::compile_failed, "the machine code is larger than " +
+                                                 std::to_string(largest_result >> 20) + " MiB");
     case ChildOutcome::End::signalled:
       if (outcome.code == SIGXCPU) {
         return verdict(
@@ -147,7 +139,7 @@ Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program&
                                         const std::string& target,
                                         std::chrono::milliseconds deadline) {
   if (auto found = compiler.recall(program, problem_header, target)) {
-    return CompileOutcome{*std::move(found), Status::compile_failed, {}};
+    return compiled_outcome(*std::move(found));
   }
   const Result<ChildOutcome> child = run_sandboxed(
       command_for(request_of(program, problem_header, target), deadline), SandboxDevices::none);
@@ -155,10 +147,22 @@ Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program&
   if (child->end != ChildOutcome::End::exited || child->code != 0) {
     return verdict_of_dead_child(*child, deadline);
   }
-  Result<CompileOutcome> outcome = read_answer(child->result);
+  Result<CompileOutcome> outcome = compile_outcome_from(child->result);
   if (outcome && outcome->program) {
     compiler.remember(program, problem_header, target, *outcome->program);
   }
+  return outcome;
+}
+
+Result<CompileOutcome> compile_candidate(const Compiler& compiler, const Candidate& candidate,
+                                         const std::string& target, const std::string& where,
+                                         std::chrono::milliseconds deadline) {
+  const std::string header = problem_header(*find_problem(candidate.problem));
+  Result<CompileOutcome> outcome =
+      compile_isolated(compiler, candidate.program, header, target, deadline);
+  if (!outcome || !outcome->program) return outcome;
+  const Result<Ok> launches = check_launches(candidate.program, *outcome->program, where);
+  if (!launches) return verdict(Status::invalid_plan, launches.error().message);
   return outcome;
 }
 
@@ -168,17 +172,17 @@ int run_compile_worker() {
     return no_answer;  // started by hand: there is no pipe to answer to
   }
   if (!sandbox_is_refused()) (void)lock_down().ok();
-  Fields answer;
+  std::string answer;
   try {
     const std::optional<Request> request = read_request(read_all(STDIN_FILENO));
     if (!request) return no_answer;
-    answer = answer_to(*request);
+    answer = to_fields(answer_to(*request));
   } catch (const std::exception& error) {  // out of memory, mostly
     write_all(STDERR_FILENO, std::string(error.what()) + "\n");
     ::_exit(no_answer);
   }
   report_started(result_descriptor);
-  write_all(result_descriptor, joined_fields(answer));
+  write_all(result_descriptor, answer);
   // NVRTC's own destructors need not run.
   ::_exit(0);
 }
@@ -186,21 +190,26 @@ int run_compile_worker() {
 std::string to_fields(const Result<CompileOutcome>& outcome) {
   if (!outcome) return joined_fields({failure_word, outcome.error().message});
   if (!outcome->program) return joined_fields({to_string(outcome->status), outcome->message});
-  return joined_fields({compiled_word, outcome->program->log, outcome->program->cubin});
+  const CompiledProgram& program = *outcome->program;
+  return joined_fields(
+      {compiled_word, program.log, program.cubin, std::to_string(program.compile_ns)});
 }
 
 Result<CompileOutcome> compile_outcome_from(std::string_view bytes) {
+  const Error malformed{"the compiler's answer is malformed"};
   const std::optional<Fields> fields = split_fields(bytes);
-  if (!fields || fields->size() < 2) return Error{"compile outcome: malformed"};
+  if (!fields || fields->size() < 2) return malformed;
   if (fields->front() == failure_word) return Error{(*fields)[1]};
-  if (fields->front() == compiled_word && fields->size() == 3) {
+  if (fields->front() == compiled_word && fields->size() == 4) {
     Result<CompiledProgram> program = program_from((*fields)[2], (*fields)[1]);
-    if (!program) return program.error();
-    return CompileOutcome{*std::move(program), Status::compile_failed, {}};
+    if (!program) return verdict(Status::compile_failed, program.error().message);
+    program->compile_ns = std::strtoll((*fields)[3].c_str(), nullptr, 10);
+    return compiled_outcome(*std::move(program));
   }
-  const auto status = status_from_string(fields->front());
-  if (!status) return Error{"compile outcome: unknown status"};
-  return verdict(*status, (*fields)[1]);
+  for (const Status status : {Status::compile_failed, Status::timed_out, Status::invalid_plan}) {
+    if (fields->front() == to_string(status)) return verdict(status, (*fields)[1]);
+  }
+  return malformed;
 }
 
 }  // namespace rekernel

@@ -12,7 +12,7 @@ namespace rekernel {
 /// What the compiler made of a candidate: a program, or a verdict.
 struct CompileOutcome {
   std::optional<CompiledProgram> program;
-  Status status = Status::compile_failed;  ///< without a program: compile_failed or timed_out
+  Status status = Status::compile_failed;  ///< without a program: why
   std::string message;
 };
 
@@ -30,10 +30,17 @@ Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program&
                                         const std::string& target,
                                         std::chrono::milliseconds deadline = compile_deadline);
 
+/// The same of a candidate, whose launches must fit what was compiled: `invalid_plan` if not, with
+/// `where` before the message.
+Result<CompileOutcome> compile_candidate(const Compiler& compiler, const Candidate& candidate,
+                                         const std::string& target, const std::string& where,
+                                         std::chrono::milliseconds deadline = compile_deadline);
+
 /// The child's side. Returns the exit status.
 int run_compile_worker();
 
-/// What compile_isolated gave, as fields, for the child that evaluates the candidate.
+/// An outcome as fields: from the child that compiles, and to the child that evaluates. A child is
+/// believed a program, a rejection and a failure of its own, nothing else.
 std::string to_fields(const Result<CompileOutcome>& outcome);
 Result<CompileOutcome> compile_outcome_from(std::string_view fields);
 

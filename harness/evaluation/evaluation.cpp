@@ -152,8 +152,9 @@ boost::json::object to_json(const GpuConditions& conditions) {
                            {"power_w", conditions.power_w},
                            {"throttle_reasons", conditions.throttle_reasons},
                            {"rejected_samples", conditions.rejected_samples}};
-  // Older recordings lack it, and must be written again as they were.
-  if (conditions.longest_pause_ns > 0) json["longest_pause_ns"] = conditions.longest_pause_ns;
+  if (!conditions.graphics.empty()) {
+    json["graphics"] = boost::json::value_from(conditions.graphics);
+  }
   return json;
 }
 
@@ -165,9 +166,7 @@ GpuConditions conditions_from_json(JsonReader reader) {
   conditions.throttle_reasons = reader.required("throttle_reasons").integer(int64_min, int64_max);
   conditions.rejected_samples =
       static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
-  if (auto pause = reader.optional("longest_pause_ns")) {
-    conditions.longest_pause_ns = pause->integer(1, int64_max);
-  }
+  if (auto graphics = reader.optional("graphics")) conditions.graphics = graphics->strings(64, 256);
   reader.no_other_keys();
   return conditions;
 }

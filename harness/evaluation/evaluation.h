@@ -47,8 +47,7 @@ struct GpuConditions {
   int power_w = 0;
   std::int64_t throttle_reasons = 0;  ///< NVML bit mask, of reasons that slow the clock
   int rejected_samples = 0;           ///< samples thrown away because of throttling
-  /// How long a kernel of ours that never pauses stood still at most: the slices of others.
-  std::int64_t longest_pause_ns = 0;
+  std::vector<std::string> graphics;  ///< processes that draw on the GPU, a desktop's
 };
 
 /// One run of an A/A experiment: times of the same work under two names, in nanoseconds.

@@ -5,10 +5,13 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <exception>
 #include <future>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "harness/base/cache.h"
@@ -17,6 +20,8 @@
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/rig.h"
+#include "harness/gpu/exclusive.h"
+#include "harness/gpu/nvml.h"
 #include "harness/process/channel.h"
 #include "harness/process/sandbox.h"
 #include "ops/catalog.h"
@@ -33,6 +38,7 @@ constexpr std::int64_t largest_file = std::int64_t{1} << 30;
 constexpr int most_open_files = 4096;  // CUDA opens dozens for each GPU of the machine
 /// Threads that may be busy all the time: CUDA's waits spin, and our own programs compile.
 constexpr int busy_threads = 16;
+constexpr std::chrono::milliseconds pause_between_looks{200};
 /// A runner whose referee has hung up has little left to do.
 constexpr std::chrono::seconds farewell{2};
 
@@ -147,19 +153,23 @@ void note_dead_process(Evaluation& evaluation, const ChildOutcome& outcome) {
 struct Processes {
   ChildCommand referee;
   std::unique_ptr<RunnerChild> candidate;
+  std::unique_ptr<RunnerChild> repetition;
   std::unique_ptr<RunnerChild> libraries;
 };
 
-Result<Ok> start_runners(Processes& processes, const std::string& problem,
-                         const EvaluateOptions& options, bool with_libraries) {
-  auto candidate = RunnerChild::start(problem, options, processes.referee.inherited);
-  if (!candidate) return candidate.error();
-  processes.candidate = std::move(*candidate);
-  if (!with_libraries) return Ok{};
-  auto libraries = RunnerChild::start(problem, options, processes.referee.inherited);
-  if (!libraries) return libraries.error();
-  processes.libraries = std::move(*libraries);
-  return Ok{};
+Result<Ok> start_runners(Processes& processes, const Problem& problem,
+                         const EvaluateOptions& options) {
+  const auto start = [&](std::unique_ptr<RunnerChild>& into, bool needed) -> Result<Ok> {
+    if (!needed) return Ok{};
+    auto child = RunnerChild::start(problem.id, options, processes.referee.inherited);
+    if (!child) return child.error();
+    into = std::move(*child);
+    return Ok{};
+  };
+  Result<Ok> started = start(processes.candidate, true);
+  if (started) started = start(processes.repetition, needs_repetition(options));
+  if (started) started = start(processes.libraries, needs_libraries(options, problem));
+  return started;
 }
 
 Result<Ok> add_externals(ChildCommand& referee, const EvaluateOptions& options,
@@ -175,24 +185,75 @@ Result<Ok> add_externals(ChildCommand& referee, const EvaluateOptions& options,
   return Ok{};
 }
 
+/// Looks again and again who else computes on a GPU, as far as that can be listed. For what cannot,
+/// the referee measures.
+class Lookout {
+ public:
+  explicit Lookout(const std::string& uuid) {
+    Result<GpuMonitor> monitor = GpuMonitor::open(uuid);
+    if (!monitor) return;
+    monitor_ = std::move(*monitor);
+    look();
+    watcher_ = std::jthread([this](const std::stop_token& stop) {
+      std::mutex unused;
+      std::unique_lock lock(unused);
+      std::condition_variable_any never;
+      while (!stop.stop_requested()) {
+        never.wait_for(lock, stop, pause_between_looks, [] { return false; });
+        if (!stop.stop_requested()) look();
+      }
+    });
+  }
+
+  /// Why no time counts: who computed there at some moment until now.
+  std::optional<std::string> company() {
+    if (monitor_) look();
+    const std::lock_guard lock(mutex_);
+    if (company_.empty()) return std::nullopt;
+    return company_ +
+           " computes on the GPU: end it, or give --shared-gpu, whose times are not recorded";
+  }
+
+  std::vector<std::string> graphics() {
+    const std::lock_guard lock(mutex_);
+    return {graphics_.begin(), graphics_.end()};
+  }
+
+ private:
+  void look() {
+    const GpuOccupants present = occupants(*monitor_);
+    const pid_t own = ::getpid();
+    const std::vector<GpuProcess> foreign = foreign_compute(present, {&own, 1});
+    const std::lock_guard lock(mutex_);
+    if (company_.empty() && !foreign.empty()) company_ = to_text(foreign.front());
+    for (const GpuProcess& process : graphics_only(present)) graphics_.insert(to_text(process));
+  }
+
+  std::optional<GpuMonitor> monitor_;
+  std::mutex mutex_;  ///< of what follows
+  std::string company_;
+  std::set<std::string> graphics_;
+  std::jthread watcher_;  ///< ends before the rest goes
+};
+
 void close_all(const std::vector<int>& descriptors) {
   for (const int descriptor : descriptors) ::close(descriptor);
 }
 
 }  // namespace
 
-EvaluationReport LocalLauncher::evaluate_once(const Candidate& candidate,
-                                              const EvaluateOptions& options) {
+EvaluationReport LocalLauncher::start_and_wait(const Candidate& candidate,
+                                               const EvaluateOptions& options) {
   EvaluationReport report = blank_report(candidate);
   const std::shared_future<Result<CompileOutcome>> compiled =
       std::async(std::launch::async, compile_for_device, std::cref(candidate), options.device)
           .share();
-  const bool alone = options.mode == Mode::once;
-  const bool with_libraries = !alone && needs_libraries(options, *find_problem(candidate.problem));
   Processes processes;
   ChildCommand& command = processes.referee;
-  Result<Ok> ready = alone ? Result<Ok>(Ok{})
-                           : start_runners(processes, candidate.problem, options, with_libraries);
+  Result<Ok> ready = Ok{};
+  if (options.mode != Mode::once) {
+    ready = start_runners(processes, *find_problem(candidate.problem), options);
+  }
   if (ready) ready = add_externals(command, options, session_);
   if (!ready) {
     close_all(command.inherited);
@@ -200,7 +261,7 @@ EvaluationReport LocalLauncher::evaluate_once(const Candidate& candidate,
     return report;
   }
   command.arguments = {own_executable(), "referee-worker"};
-  command.input = referee_request(candidate, options, with_libraries);
+  command.input = referee_request(candidate, options);
   command.more_input = [compiled] {
     std::string bytes;
     append_field(bytes, to_fields(compiled.get()));
@@ -244,15 +305,43 @@ EvaluationReport LocalLauncher::evaluate_once(const Candidate& candidate,
   return report;
 }
 
+/// With the GPU for itself, and an eye on who else may use it.
+EvaluationReport LocalLauncher::evaluate_alone(const Candidate& candidate,
+                                               const EvaluateOptions& options) {
+  const auto failed = [&](const std::string& why) {
+    EvaluationReport report = blank_report(candidate);
+    report.failure = why;
+    return report;
+  };
+  const Result<std::string> uuid = device_uuid(options.device);
+  if (!uuid) return failed(uuid.error().message);
+  const Result<GpuLock> lock =
+      GpuLock::acquire(*uuid, std::nullopt, [&](const std::string& holder) {
+        if (waiting_) {
+          waiting_("GPU " + std::to_string(options.device) + " is taken by " + holder +
+                   ": waiting for it …");
+        }
+      });
+  if (!lock) return failed(lock.error().message);
+  if (options.shared_gpu) return start_and_wait(candidate, options);
+  Lookout lookout(*uuid);
+  if (auto company = lookout.company()) return failed(*company);
+  EvaluationReport report = start_and_wait(candidate, options);
+  if (auto company = lookout.company()) return failed(*company);
+  report.evaluation.conditions.graphics = lookout.graphics();
+  return report;
+}
+
 EvaluationReport LocalLauncher::evaluate(const Candidate& candidate,
                                          const EvaluateOptions& options) {
-  EvaluationReport report = evaluate_once(candidate, options);
+  EvaluationReport report = options.takes_times() ? evaluate_alone(candidate, options)
+                                                  : start_and_wait(candidate, options);
   if (!report.faulted) return report;
   EvaluateOptions diagnosis = options;
   diagnosis.mode = Mode::diagnosis;
   diagnosis.references.clear();
   diagnosis.external_references.clear();
-  const EvaluationReport found = evaluate_once(candidate, diagnosis);
+  const EvaluationReport found = start_and_wait(candidate, diagnosis);
   const Status status = found.evaluation.status;
   if (found.failure.empty() &&
       (status == Status::out_of_bounds_write || status == Status::modified_input)) {

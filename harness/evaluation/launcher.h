@@ -34,16 +34,17 @@ class ExternalSession {
 /// candidate's status. The candidate is compiled meanwhile, in another child.
 class LocalLauncher : public EvaluationLauncher {
  public:
-  /// `session` gives the external references that options name; it may be absent where none are.
-  /// `exclusive`: take the GPU for the time of each evaluation that takes times, and see that
-  /// nobody else computes on it. `waiting` is told once when somebody else has it.
+  /// `session` gives the external references that options name; it may be absent where none are. An
+  /// evaluation that takes times has the GPU for itself: others of ours queue for it, and `waiting`
+  /// is told who has it; another process that computes there is a failure that names it.
   explicit LocalLauncher(ExternalSession* session = nullptr,
                          std::function<void(const std::string&)> waiting = {})
       : session_(session), waiting_(std::move(waiting)) {}
   EvaluationReport evaluate(const Candidate& candidate, const EvaluateOptions& options) override;
 
  private:
-  EvaluationReport evaluate_once(const Candidate& candidate, const EvaluateOptions& options);
+  EvaluationReport evaluate_alone(const Candidate& candidate, const EvaluateOptions& options);
+  EvaluationReport start_and_wait(const Candidate& candidate, const EvaluateOptions& options);
 
   ExternalSession* session_;
   std::function<void(const std::string&)> waiting_;

@@ -1,6 +1,6 @@
 #include "harness/evaluation/modes.h"
 
-#include <chrono>
+#include <algorithm>
 
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/time.h"
@@ -13,25 +13,8 @@ namespace {
 using Mode = EvaluateOptions::Mode;
 
 constexpr int diagnosis_runs = 3;
-/// A kernel that watches the clock all the time is not kept from it for so long on a GPU that it
-/// has for itself: slices of time are longer by orders of magnitude.
-constexpr std::int64_t longest_pause_ns = 100000;
-
-void note_shared_gpu(Rig& rig, Evaluation& result) {
-  const std::int64_t pause_ns = rig.sampler.longest_pause_ns();
-  result.conditions.longest_pause_ns = std::max(result.conditions.longest_pause_ns, pause_ns);
-  if (pause_ns <= longest_pause_ns || rig.options.shared_gpu) return;
-  throw SetupFailure(
-      "the GPU is being shared: a kernel of ours that never pauses stood still for " +
-      std::to_string(pause_ns / 1000) +
-      " us. Times would mean nothing; end what else computes there, or give "
-      "--shared-gpu, whose times are not recorded");
-}
-
-void note_conditions(const Rig& rig, Evaluation& result) {
-  const std::int64_t pause_ns = result.conditions.longest_pause_ns;
-  result.conditions = rig.sampler.conditions();
-  result.conditions.longest_pause_ns = pause_ns;
+void expect_idle_gpu(const Rig& rig) {
+  if (!rig.options.shared_gpu && is_interrupted(rig)) throw SetupFailure(shared_gpu_message);
 }
 
 /// Everything that the output alone can show, before any time is taken.
@@ -49,11 +32,11 @@ std::optional<Rejection> judge(Rig& rig, Trial& trial, const ClockCalibration& c
   if (!rejection) rejection = trial.time_samples(calibration);
   if (!rejection) rejection = trial.time_external_references();
   if (!rejection) {
-    rejection = check_plausibility(result.timing->median_ns, rig.problem, report.ceilings,
-                                   rig.device.properties());
+    rejection = check_plausibility(std::min(result.timing->median_ns, result.witness->median_ns),
+                                   rig.problem, report.ceilings, rig.device.properties());
   }
-  if (!rejection) note_shared_gpu(rig, result);
-  note_conditions(rig, result);
+  if (!rejection) rejection = trial.look_for_company();
+  result.conditions = rig.sampler.conditions();
   return rejection;
 }
 
@@ -107,13 +90,13 @@ void time_against_itself(Rig& rig, const Subject& first, const Subject& second,
                                        rig.options.samples);
     report.noise.push_back({std::move(samples["first"]), std::move(samples["second"])});
   }
-  note_shared_gpu(rig, report.evaluation);
-  note_conditions(rig, report.evaluation);
+  expect_idle_gpu(rig);
+  report.evaluation.conditions = rig.sampler.conditions();
   rig.laps.lap("noise");
 }
 
 std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
-  note_shared_gpu(rig, report.evaluation);
+  expect_idle_gpu(rig);
   if (!rig.options.noise_subject.empty()) {
     const Subject first = noise_subject(rig, *rig.runner, rig.candidate_buffers);
     const Subject second = noise_subject(rig, *rig.libraries, *rig.library_buffers);
@@ -132,7 +115,8 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
                        or_setup_failure(rig.libraries->load(rig.candidate, *outcome.program)),
                        &*rig.library_buffers};
   occasion.started();
-  if (auto rejection = Trial(rig, loaded.subject, report.evaluation).check_seeds(1)) {
+  if (auto rejection =
+          Trial(rig, loaded.subject, *outcome.program, report.evaluation).check_seeds(1)) {
     return rejection;
   }
   time_against_itself(rig, loaded.subject, second, report);
@@ -143,6 +127,7 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
 std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
   const auto begin = [&] {
     rig.runner->begin();
+    if (rig.repetition) rig.repetition->begin();
     if (rig.libraries) rig.libraries->begin();
     occasion.started();
   };
@@ -154,7 +139,7 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
   }
   ClockCalibration calibration;
   if (rig.options.mode == Mode::verdict) {
-    note_shared_gpu(rig, report.evaluation);
+    expect_idle_gpu(rig);
     report.ceilings.copy_bytes_per_s =
         measure_copy_rate(rig.tools, rig.device.properties(), rig.stream);
     report.ceilings.fp16_flops_per_s = rig.matrix_rate;
@@ -169,7 +154,7 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
   const LoadedCandidate loaded = load_candidate_code(rig, outcome, report.evaluation);
   if (loaded.rejection) return loaded.rejection;
   if (rig.options.mode == Mode::diagnosis) return diagnose(rig, loaded.subject);
-  Trial trial(rig, loaded.subject, report.evaluation);
+  Trial trial(rig, loaded.subject, *outcome.program, report.evaluation);
   if (rig.options.mode == Mode::errors) return measure_errors(rig, trial);
   return judge(rig, trial, calibration, report);
 }
@@ -203,7 +188,7 @@ EvaluationReport evaluate_with(const Occasion& occasion, Connections connections
     try {
       note_status(run_mode(rig, occasion, report), report.evaluation);
     } catch (const RunnerFailure& failure) {
-      if (!failure.is_of(*rig.runner)) {
+      if (rig.libraries && failure.is_of(*rig.libraries)) {
         throw SetupFailure(std::string("the libraries' process: ") + failure.what());
       }
       note_status(failure.rejection(), report.evaluation);

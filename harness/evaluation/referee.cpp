@@ -23,6 +23,7 @@ constexpr const char* where_request = "evaluation request";
 
 struct Request {
   EvaluateOptions options;
+  bool with_repetition = false;
   bool with_libraries = false;
   Candidate candidate;
 };
@@ -33,14 +34,15 @@ Result<Request> read_request(const std::string& text) {
   JsonReader reader(where_request, *json);
   Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
   if (!options) return options.error();
-  const bool with_libraries = reader.required("with_libraries").boolean();
   const std::string plan = reader.required("plan").string();
   std::string source = reader.required("source").string();
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   Result<Candidate> candidate = parse_candidate(plan, std::move(source), where_request);
   if (!candidate) return candidate.error();
-  return Request{std::move(*options), with_libraries, std::move(*candidate)};
+  const bool with_repetition = needs_repetition(*options);
+  const bool with_libraries = needs_libraries(*options, *find_problem(candidate->problem));
+  return Request{std::move(*options), with_repetition, with_libraries, std::move(*candidate)};
 }
 
 /// Descriptors in the order in which the launcher lists them.
@@ -64,6 +66,7 @@ Connections inherited_connections(const Request& request) {
   Inherited inherited;
   Connections connections;
   connections.candidate = inherited.runner();
+  if (request.with_repetition) connections.repetition = inherited.runner();
   if (request.with_libraries) connections.libraries = inherited.runner();
   for (std::size_t i = 0; i < request.options.external_references.size(); ++i) {
     connections.externals.push_back(inherited.external());
@@ -79,12 +82,10 @@ Result<CompileOutcome> read_compiled() {
 
 }  // namespace
 
-std::string referee_request(const Candidate& candidate, const EvaluateOptions& options,
-                            bool with_libraries) {
+std::string referee_request(const Candidate& candidate, const EvaluateOptions& options) {
   std::string field;
   append_field(field,
                boost::json::serialize(boost::json::object{{"options", to_json(options)},
-                                                          {"with_libraries", with_libraries},
                                                           {"plan", candidate_json(candidate)},
                                                           {"source", candidate.program.source}}));
   return field;

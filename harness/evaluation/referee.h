@@ -13,12 +13,12 @@ namespace rekernel {
 ///
 /// Reads the request on standard input, and behind it the candidate's machine code; writes the
 /// report to the result pipe. Inherits a socket and a page of words for the candidate's process,
-/// the same for the libraries' if there is one, and two descriptors for each external reference.
+/// the same for its second one and for the libraries where there are such, and two descriptors for
+/// each external reference.
 /// Returns the exit status.
 int run_referee_worker(const ReferenceSource& references);
 
 /// The request, as the referee reads it.
-std::string referee_request(const Candidate& candidate, const EvaluateOptions& options,
-                            bool with_libraries);
+std::string referee_request(const Candidate& candidate, const EvaluateOptions& options);
 
 }  // namespace rekernel

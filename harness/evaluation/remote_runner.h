@@ -70,6 +70,9 @@ class RemoteRunner {
   /// All subjects are gone, and with them what was lent.
   void forget();
 
+  /// Lets the process end, and whatever of it is on the device.
+  void hang_up() { channel_ = Channel(); }
+
   /// The start-up is over.
   void begin();
 

@@ -14,6 +14,9 @@ namespace {
 using Mode = EvaluateOptions::Mode;
 
 constexpr std::int64_t matrix_extent = 8192;
+/// A kernel that watches the clock all the time is not kept from it for so long on a GPU that it
+/// has for itself: slices of time are longer by orders of magnitude.
+constexpr std::int64_t longest_pause_ns = 100000;
 constexpr int calibration_warm_ups = 2;
 constexpr int calibration_runs = 12;
 
@@ -110,6 +113,11 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   runner = connected(std::move(connections.candidate), options);
   runner->lend(inputs, options.mode == Mode::diagnosis ? Access::read_and_write : Access::read);
   runner->lend(candidate_buffers, Access::read_and_write);
+  if (connections.repetition) {
+    repetition = connected(std::move(*connections.repetition), options);
+    repetition->lend(inputs, Access::read);
+    repetition->lend(candidate_buffers, Access::read_and_write);
+  }
   laps.lap("runner");
   if (!connections.libraries) return;
   libraries = connected(std::move(*connections.libraries), options);
@@ -166,6 +174,10 @@ const PreparedReference* Rig::headline() const {
   return nullptr;
 }
 
+bool needs_repetition(const EvaluateOptions& options) {
+  return options.mode == Mode::verdict || options.mode == Mode::errors;
+}
+
 bool needs_libraries(const EvaluateOptions& options, const Problem& problem) {
   return !options.references.empty() || options.mode == Mode::noise ||
          (options.mode == Mode::verdict && problem.matrix_products > 0);
@@ -215,5 +227,7 @@ LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Eva
   rig.laps.lap("load");
   return loaded;
 }
+
+bool is_interrupted(const Rig& rig) { return rig.sampler.longest_pause_ns() > longest_pause_ns; }
 
 }  // namespace rekernel

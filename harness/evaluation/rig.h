@@ -57,6 +57,8 @@ struct RunnerConnection {
 
 struct Connections {
   RunnerConnection candidate;
+  /// A second process for the candidate, with nothing in it that the first may have left behind.
+  std::optional<RunnerConnection> repetition;
   std::optional<RunnerConnection> libraries;
   std::vector<std::array<int, 2>> externals;  ///< one each of options.external_references
 };
@@ -106,8 +108,9 @@ class Rig {
   Checker checker;
   Sampler sampler;
 
-  std::unique_ptr<RemoteRunner> runner;     ///< of the candidate
-  std::unique_ptr<RemoteRunner> libraries;  ///< null where no library is needed
+  std::unique_ptr<RemoteRunner> runner;      ///< of the candidate
+  std::unique_ptr<RemoteRunner> repetition;  ///< for its last repeated run; null where none is made
+  std::unique_ptr<RemoteRunner> libraries;   ///< null where no library is needed
   SubjectBuffers candidate_buffers;
   std::optional<SubjectBuffers> library_buffers;
   std::int64_t matrix_rate = 0;  ///< FP16 operations per second of the best library product
@@ -122,7 +125,9 @@ class Rig {
   void prepare_references();
 };
 
-/// Whether an evaluation needs a process for the libraries.
+/// Whether an evaluation needs a second process for the candidate.
+bool needs_repetition(const EvaluateOptions& options);
+/// Whether it needs a process for the libraries.
 bool needs_libraries(const EvaluateOptions& options, const Problem& problem);
 
 /// Known works of our own, run by the candidate's process before it gets the candidate's code.
@@ -134,5 +139,8 @@ struct LoadedCandidate {
   Subject subject;
 };
 LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Evaluation& result);
+
+/// Whether kernels of ours are kept from the GPU: something else has slices of it.
+bool is_interrupted(const Rig& rig);
 
 }  // namespace rekernel

@@ -18,16 +18,17 @@ constexpr int tries_under_throttling = 10;
 constexpr std::chrono::milliseconds pause_under_throttling{100};
 
 /// Places of the referee's stamps.
-enum : int { before_flush, after_flush, before_snapshot, after_snapshot, stamp_count };
+enum : int {
+  before_preparation,
+  before_flush,
+  after_flush,
+  before_snapshot,
+  after_snapshot,
+  stamp_count
+};
 
 /// Several times the slice of time that the GPU gives to one process of several.
 constexpr std::chrono::milliseconds watch_for_pauses{12};
-
-std::mt19937_64 unforeseeable_generator() {
-  std::random_device entropy;
-  std::seed_seq seed{entropy(), entropy(), entropy(), entropy()};
-  return std::mt19937_64(seed);
-}
 
 std::int64_t cache_filler_bytes(const DeviceProperties& device) {
   return std::max<std::int64_t>(2 * device.l2_bytes, 1 << 20) / 16 * 16 + 16;
@@ -63,41 +64,48 @@ Sampler::Sampler(InputBuffers& inputs, const DeviceTools& tools, const DevicePro
       stream_(stream),
       snapshot_(snapshot),
       cache_filler_(cache_filler_bytes(device)),
-      stamps_(stamp_count * static_cast<std::int64_t>(sizeof(std::uint64_t))),
-      generator_(unforeseeable_generator()) {}
+      stamps_(stamp_count * static_cast<std::int64_t>(sizeof(std::uint64_t))) {}
 
 BufferView Sampler::stamp_slot(int number) const {
   constexpr std::int64_t bytes = sizeof(std::uint64_t);
   return {stamps_.get() + static_cast<CUdeviceptr>(number * bytes), bytes};
 }
 
+std::uint64_t Sampler::fresh_seed() {
+  // Each from the operating system: no number of them tells the next one.
+  return std::uint64_t{entropy_()} << 32 | entropy_();
+}
+
 void Sampler::prepare(const Subject& subject, std::uint64_t seed, const StressCase* stress) {
-  release_persisting_lines();
   inputs_.fill(seed, stress, stream_);
-  const std::uint8_t guard = guard_byte(generator_());
+  const std::uint8_t guard = guard_byte(fresh_seed());
   inputs_.draw_guards(guard, stream_);
   subject.buffers->poison(runs_++ % 2 == 0 ? poison_byte : other_poison_byte, stream_);
   subject.buffers->draw_guards(guard, stream_);
 }
 
 RunTimes Sampler::run(const Subject& subject, std::uint64_t seed, const StressCase* stress) {
-  prepare(subject, seed, stress);
   WordPage& words = subject.runner->words();
   // Nobody foresees the ticket, so that no code of an earlier run can have written it.
-  const auto ticket = static_cast<std::uint32_t>(generator_());
+  const auto ticket = static_cast<std::uint32_t>(fresh_seed());
   subject.runner->arm(subject.number, ticket);
   if (words.word(WordPage::go).load() == ticket) {
     throw RunnerFailure(*subject.runner,
                         {Status::forged_time, "the plan was let go before its time"});
   }
+  release_persisting_lines();
+  // From here to the snapshot everything is issued at once, and stamped: new inputs lie nowhere
+  // while nobody looks at the clock.
+  tools_.stamp(stamp_slot(before_preparation), stream_);
+  prepare(subject, seed, stress);
   tools_.stamp(stamp_slot(before_flush), stream_);
   tools_.overwrite({cache_filler_.get(), cache_filler_.bytes()}, stream_);
   tools_.stamp(stamp_slot(after_flush), stream_);
   write_word(stream_, words.address(WordPage::go), ticket);
   wait_for_word(stream_, words.address(WordPage::done), ticket);
   tools_.stamp(stamp_slot(before_snapshot), stream_);
-  REKERNEL_CUDA(cuMemcpyDtoDAsync(snapshot_.pointer, subject.buffers->output().pointer,
-                                  static_cast<std::size_t>(snapshot_.bytes), stream_.get()));
+  // By a kernel: a copy engine would not wait for others' kernels to leave the multiprocessors.
+  tools_.copy(snapshot_, subject.buffers->output(), stream_);
   tools_.stamp(stamp_slot(after_snapshot), stream_);
 
   RunTimes times;
@@ -113,6 +121,7 @@ RunTimes Sampler::run(const Subject& subject, std::uint64_t seed, const StressCa
   std::array<std::int64_t, stamp_count> stamps{};
   REKERNEL_CUDA(cuMemcpyDtoH(stamps.data(), stamps_.get(), sizeof stamps));
   times.stamps_ns = stamps[before_snapshot] - stamps[after_flush];
+  times.prepare_ns = stamps[before_flush] - stamps[before_preparation];
   times.flush_ns = stamps[after_flush] - stamps[before_flush];
   times.snapshot_ns = stamps[after_snapshot] - stamps[before_snapshot];
   if (times.events_ns <= 0) {

@@ -41,7 +41,7 @@ class Sampler {
   std::uint64_t last_seed() const { return last_seed_; }
 
   /// A seed that no kernel can foresee.
-  std::uint64_t fresh_seed() { return generator_(); }
+  std::uint64_t fresh_seed();
 
   /// Microseconds make no gaps on a GPU that nobody else uses: the longest time, in nanoseconds,
   /// during which a kernel of ours that never pauses did not run.
@@ -60,7 +60,7 @@ class Sampler {
   BufferView snapshot_;
   DeviceBuffer cache_filler_;
   DeviceBuffer stamps_;
-  std::mt19937_64 generator_;
+  std::random_device entropy_;
   unsigned runs_ = 0;
   std::uint64_t last_seed_ = 0;
   const GpuMonitor* monitor_ = nullptr;

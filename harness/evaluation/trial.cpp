@@ -16,6 +16,10 @@ constexpr int determinism_runs = 3;
 /// random part, and never fewer than the second.
 constexpr std::chrono::seconds timed_checks_budget{4};
 constexpr int fewest_timed_checks = 12;
+/// Timed samples after which somebody looks whether the GPU is idle.
+constexpr std::size_t watched_samples = 4;
+/// How long a process that was hung up on may take to leave the GPU.
+constexpr std::chrono::seconds farewell{3};
 constexpr int external_blocks = 5;
 /// `strict` by comparison: this many times the FP32 library's own error.
 constexpr double strict_share_of_library_error = 2.0;
@@ -82,23 +86,23 @@ void Trial::compare_with_libraries(std::uint64_t seed, const ErrorStats& candida
   }
 }
 
-/// The last run is made by code without a memory, for which no copy of an earlier result can pass
-/// for a repetition.
+/// The last run is made in a process that never saw these inputs: no copy of an earlier result can
+/// pass for a repetition there, whatever keeps it.
 std::optional<Rejection> Trial::check_determinism() {
   const std::uint64_t seed = rig_.sampler.fresh_seed();
   std::set<std::uint64_t> digests;
+  // What is loaded runs once at once, and must not meet these inputs then.
+  rig_.inputs.fill(rig_.sampler.fresh_seed(), nullptr, rig_.stream);
+  rig_.stream.synchronize();
+  const Result<int> number = rig_.repetition->load(rig_.candidate, code_);
+  if (!number) return Rejection{Status::launch_failed, number.error().message};
+  const Subject elsewhere{rig_.repetition.get(), *number, subject_.buffers};
   for (int i = 0; i < determinism_runs; ++i) {
-    if (i == determinism_runs - 1) {
-      // What is loaded runs once at once, and must not meet these inputs then.
-      rig_.inputs.fill(rig_.sampler.fresh_seed(), nullptr, rig_.stream);
-      rig_.stream.synchronize();
-      const Result<Ok> reloaded = subject_.runner->reload(subject_.number);
-      if (!reloaded) return Rejection{Status::launch_failed, reloaded.error().message};
-    }
-    rig_.sampler.run(subject_, seed);
+    rig_.sampler.run(i == determinism_runs - 1 ? elsewhere : subject_, seed);
     digests.insert(rig_.checker.digest());
     if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr)) return rejection;
   }
+  rig_.repetition.reset();
   result_.deterministic = digests.size() == 1;
   if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
   rig_.laps.lap("determinism");
@@ -139,8 +143,12 @@ std::set<int> Trial::unannounced_checks(int samples) {
   const std::int64_t affordable = timed_checks_budget / std::max(judgement_, Clock::duration(1));
   const auto count = static_cast<std::size_t>(
       std::min<std::int64_t>(samples, std::max<std::int64_t>(fewest_timed_checks, affordable)));
+  return randomly_chosen(count, samples);
+}
+
+std::set<int> Trial::randomly_chosen(std::size_t count, int samples) {
   std::set<int> chosen;
-  while (chosen.size() < count) {
+  while (chosen.size() < std::min(count, static_cast<std::size_t>(samples))) {
     chosen.insert(
         static_cast<int>(rig_.sampler.fresh_seed() % static_cast<std::uint64_t>(samples)));
   }
@@ -159,18 +167,25 @@ std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration
   const std::string candidate_name = "candidate";
   const std::string repeated_headline = "headline again";
   const std::set<int> checked = unannounced_checks(rig_.options.samples);
+  const std::set<int> watched = randomly_chosen(watched_samples, rig_.options.samples);
   std::optional<Rejection> rejection;
   std::vector<RunTimes> runs;
+  std::map<std::string, std::vector<RunTimes>> library_runs;
 
   std::vector<TimedSubject> subjects;
   subjects.push_back({candidate_name, [&] {
                         if (rejection) return std::int64_t{0};
-                        runs.push_back(
-                            sample(checked.contains(static_cast<int>(runs.size())), rejection));
+                        const int number = static_cast<int>(runs.size());
+                        runs.push_back(sample(checked.contains(number), rejection));
+                        if (!rejection && watched.contains(number)) rejection = look_for_company();
                         return runs.back().events_ns;
                       }});
   const auto sample_of = [&](const PreparedReference& reference) {
-    return [&] { return rig_.sampler.timed_run(reference.subject).events_ns; };
+    return [&] {
+      std::vector<RunTimes>& runs_of_it = library_runs[reference.id];
+      runs_of_it.push_back(rig_.sampler.timed_run(reference.subject));
+      return runs_of_it.back().events_ns;
+    };
   };
   for (const PreparedReference& reference : rig_.references) {
     if (reference.unavailable.empty()) subjects.push_back({reference.id, sample_of(reference)});
@@ -193,7 +208,24 @@ std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration
   }
   if (headline) note_noise(samples[repeated_headline]);
   rig_.laps.lap("timing");
-  return check_clock(*result_.witness);
+  rejection = check_clock(*result_.witness);
+  for (const auto& [id, library] : library_runs) {
+    if (!rejection) rejection = check_company(calibration, library);
+  }
+  return rejection;
+}
+
+std::optional<Rejection> Trial::look_for_company() {
+  if (rig_.options.shared_gpu || !is_interrupted(rig_)) return std::nullopt;
+  // Either something of the candidate works on after its end, or somebody else does. What is the
+  // candidate's ends with its process.
+  rig_.runner->hang_up();
+  const auto patience = Clock::now() + farewell;
+  while (is_interrupted(rig_)) {
+    if (Clock::now() > patience) throw SetupFailure(shared_gpu_message);
+  }
+  return Rejection{Status::forged_time,
+                   "something of it still ran after its end: with its process it was gone"};
 }
 
 /// What is known of a reference but its time.

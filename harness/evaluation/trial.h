@@ -11,17 +11,22 @@
 
 namespace rekernel {
 
+inline constexpr const char* shared_gpu_message =
+    "the GPU is being shared: kernels of ours that never pause stand still there for a time. Times "
+    "would mean nothing; end what else computes there, or give --shared-gpu, whose times are not "
+    "recorded";
+
 /// A loaded candidate before the judge: the phases of an evaluation, each of which adds to the
 /// result what it finds out. A phase that rejects the candidate ends the evaluation.
 class Trial {
  public:
   /// Keeps all of them.
-  Trial(Rig& rig, const Subject& subject, Evaluation& result)
-      : rig_(rig), subject_(subject), result_(result) {}
+  Trial(Rig& rig, const Subject& subject, const CompiledProgram& code, Evaluation& result)
+      : rig_(rig), subject_(subject), code_(code), result_(result) {}
 
   /// Values, bounds and badges, on so many seeds.
   std::optional<Rejection> check_seeds(int seeds);
-  /// Repeated runs on the same inputs.
+  /// Repeated runs on the same inputs, the last in another process.
   std::optional<Rejection> check_determinism();
   /// Wrong values on the stress inputs cost the badge; writing where nothing is to be written costs
   /// more.
@@ -34,12 +39,17 @@ class Trial {
   /// References in other processes, in alternating blocks.
   std::optional<Rejection> time_external_references();
 
+  /// Between samples nothing of a candidate runs: `forged_time` where something does. Throws
+  /// SetupFailure where it is somebody else's.
+  std::optional<Rejection> look_for_company();
+
   /// The libraries' errors alone, and what is known of them.
   void note_references_without_times();
 
  private:
   void compare_with_libraries(std::uint64_t seed, const ErrorStats& candidate, bool first_seed);
   std::set<int> unannounced_checks(int samples);
+  std::set<int> randomly_chosen(std::size_t count, int samples);
   RunTimes sample(bool judged, std::optional<Rejection>& rejection);
   ReferenceResult describe(const PreparedReference& reference) const;
   void note_noise(const std::vector<std::int64_t>& repeated_headline);
@@ -47,6 +57,7 @@ class Trial {
 
   Rig& rig_;
   Subject subject_;
+  const CompiledProgram& code_;
   Evaluation& result_;
   std::map<std::string, ErrorStats> reference_errors_;
   std::chrono::steady_clock::duration judgement_ =

@@ -27,12 +27,18 @@ std::int64_t quantile_of(std::span<const RunTimes> runs, double fraction, Value 
 
 std::int64_t excess_of(const RunTimes& run) { return run.stamps_ns - run.events_ns; }
 
-RunTimes median_of(std::span<const RunTimes> runs) {
-  const auto median = [&](std::int64_t RunTimes::*field) {
-    return quantile_of(runs, 0.5, [&](const RunTimes& run) { return run.*field; });
+RunTimes quantiles_of(std::span<const RunTimes> runs, double fraction) {
+  const auto value = [&](std::int64_t RunTimes::*field) {
+    return quantile_of(runs, fraction, [&](const RunTimes& run) { return run.*field; });
   };
-  return {median(&RunTimes::events_ns), median(&RunTimes::stamps_ns), median(&RunTimes::flush_ns),
-          median(&RunTimes::snapshot_ns)};
+  return {value(&RunTimes::events_ns), value(&RunTimes::stamps_ns), value(&RunTimes::prepare_ns),
+          value(&RunTimes::flush_ns), value(&RunTimes::snapshot_ns)};
+}
+
+/// Without what is not the referee's.
+RunTimes own_kernels(RunTimes times) {
+  times.events_ns = times.stamps_ns = 0;
+  return times;
 }
 
 bool is_slower(std::int64_t now_ns, std::int64_t before_ns) {
@@ -48,6 +54,7 @@ std::string microseconds(std::int64_t nanoseconds) {
 boost::json::object to_json(const RunTimes& times) {
   return {{"events_ns", times.events_ns},
           {"stamps_ns", times.stamps_ns},
+          {"prepare_ns", times.prepare_ns},
           {"flush_ns", times.flush_ns},
           {"snapshot_ns", times.snapshot_ns}};
 }
@@ -61,6 +68,7 @@ RunTimes read_times(JsonReader reader) {
   RunTimes times;
   times.events_ns = read_ns(reader.required("events_ns"));
   times.stamps_ns = read_ns(reader.required("stamps_ns"));
+  times.prepare_ns = read_ns(reader.required("prepare_ns"));
   times.flush_ns = read_ns(reader.required("flush_ns"));
   times.snapshot_ns = read_ns(reader.required("snapshot_ns"));
   reader.no_other_keys();
@@ -74,9 +82,9 @@ boost::json::object to_json(const ClockCalibration& calibration) {
   }
   return {{"works", std::move(works)},
           {"handover_ns", calibration.handover_ns},
+          {"shortest_handover_ns", calibration.shortest_handover_ns},
           {"spread_ns", calibration.spread_ns},
-          {"flush_ns", calibration.flush_ns},
-          {"snapshot_ns", calibration.snapshot_ns}};
+          {"own", to_json(calibration.own)}};
 }
 
 ClockCalibration read_calibration(JsonReader reader) {
@@ -87,9 +95,9 @@ ClockCalibration read_calibration(JsonReader reader) {
     work.no_other_keys();
   }
   calibration.handover_ns = read_ns(reader.required("handover_ns"));
+  calibration.shortest_handover_ns = read_ns(reader.required("shortest_handover_ns"));
   calibration.spread_ns = read_ns(reader.required("spread_ns"));
-  calibration.flush_ns = read_ns(reader.required("flush_ns"));
-  calibration.snapshot_ns = read_ns(reader.required("snapshot_ns"));
+  calibration.own = read_times(reader.required("own"));
   reader.no_other_keys();
   return calibration;
 }
@@ -102,36 +110,58 @@ ClockCalibration calibrate(
   ClockCalibration calibration;
   std::vector<RunTimes> all;
   for (const auto& [name, runs] : works) {
-    calibration.works.push_back({name, median_of(runs)});
+    calibration.works.push_back({name, quantiles_of(runs, 0.5)});
     const std::int64_t handover = quantile_of(runs, 0.5, excess_of);
     if (calibration.works.size() == 1 || handover > calibration.handover_ns) {
       calibration.handover_ns = handover;
       calibration.spread_ns = quantile_of(runs, most_runs, excess_of) - handover;
     }
+    if (calibration.works.size() == 1 || handover < calibration.shortest_handover_ns) {
+      calibration.shortest_handover_ns = handover;
+    }
     all.insert(all.end(), runs.begin(), runs.end());
   }
-  const RunTimes median = median_of(all);
-  calibration.flush_ns = median.flush_ns;
-  calibration.snapshot_ns = median.snapshot_ns;
+  calibration.own = own_kernels(quantiles_of(all, 0.5));
   return calibration;
 }
 
 Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes> runs) {
-  const RunTimes median = median_of(runs);
+  constexpr double upper = 1.0 - forgeable_share;
+  const RunTimes median = quantiles_of(runs, 0.5);
   Witness witness;
   witness.calibration = calibration;
   witness.median_ns = median.stamps_ns - calibration.handover_ns;
-  witness.excess_ns = quantile_of(runs, 1.0 - forgeable_share, excess_of) - calibration.handover_ns;
+  witness.excess_ns = quantile_of(runs, upper, excess_of) - calibration.handover_ns;
+  witness.shortfall_ns = calibration.handover_ns - quantile_of(runs, forgeable_share, excess_of);
   const double share =
       tolerance_share * static_cast<double>(std::max<std::int64_t>(witness.median_ns, 0));
   witness.tolerance_ns =
       calibration.spread_ns + std::max<std::int64_t>(least_tolerance_ns, std::llround(share));
-  witness.flush_ns = median.flush_ns;
-  witness.snapshot_ns = median.snapshot_ns;
+  witness.own = own_kernels(quantiles_of(runs, upper));
   return witness;
 }
 
+namespace {
+
+std::optional<Rejection> check_own_kernels(const RunTimes& now, const RunTimes& before,
+                                           bool same_memory) {
+  for (const auto& [what, field] : {std::pair("preparation", &RunTimes::prepare_ns),
+                                    std::pair("cache flush", &RunTimes::flush_ns),
+                                    std::pair("snapshot", &RunTimes::snapshot_ns)}) {
+    if (field == &RunTimes::prepare_ns && !same_memory) continue;
+    if (!is_slower(now.*field, before.*field)) continue;
+    return Rejection{Status::forged_time, std::string("the referee's own ") + what + " takes " +
+                                              microseconds(now.*field) + ", and took " +
+                                              microseconds(before.*field) +
+                                              " before: something of the candidate still runs"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Rejection> check_clock(const Witness& witness) {
+  const ClockCalibration& before = witness.calibration;
   if (witness.excess_ns > witness.tolerance_ns) {
     return Rejection{Status::forged_time,
                      "the GPU was busy with it for " + microseconds(witness.median_ns) +
@@ -139,26 +169,29 @@ std::optional<Rejection> check_clock(const Witness& witness) {
                          " longer than its own events say, expected at most " +
                          microseconds(witness.tolerance_ns)};
   }
-  const ClockCalibration& before = witness.calibration;
-  for (const auto& [what, now_ns, before_ns] :
-       {std::tuple("cache flush", witness.flush_ns, before.flush_ns),
-        std::tuple("snapshot", witness.snapshot_ns, before.snapshot_ns)}) {
-    if (!is_slower(now_ns, before_ns)) continue;
-    return Rejection{Status::forged_time, std::string("the referee's own ") + what + " takes " +
-                                              microseconds(now_ns) + ", and took " +
-                                              microseconds(before_ns) +
-                                              " before: something of the candidate still runs"};
+  const std::int64_t most = witness.tolerance_ns + before.handover_ns - before.shortest_handover_ns;
+  if (witness.shortfall_ns > most) {
+    return Rejection{Status::forged_time,
+                     "its own events say " + microseconds(witness.shortfall_ns) +
+                         " more than clocks out of its reach, expected at most " +
+                         microseconds(most) + ": it does not work when it says that it does"};
   }
-  return std::nullopt;
+  return check_own_kernels(witness.own, before.own, true);
+}
+
+std::optional<Rejection> check_company(const ClockCalibration& calibration,
+                                       std::span<const RunTimes> library_runs) {
+  return check_own_kernels(quantiles_of(library_runs, 1.0 - forgeable_share), calibration.own,
+                           false);
 }
 
 boost::json::object to_json(const Witness& witness) {
   return {{"calibration", to_json(witness.calibration)},
           {"median_ns", witness.median_ns},
           {"excess_ns", witness.excess_ns},
+          {"shortfall_ns", witness.shortfall_ns},
           {"tolerance_ns", witness.tolerance_ns},
-          {"flush_ns", witness.flush_ns},
-          {"snapshot_ns", witness.snapshot_ns}};
+          {"own", to_json(witness.own)}};
 }
 
 Witness witness_from_json(JsonReader reader) {
@@ -166,9 +199,9 @@ Witness witness_from_json(JsonReader reader) {
   witness.calibration = read_calibration(reader.required("calibration"));
   witness.median_ns = read_ns(reader.required("median_ns"));
   witness.excess_ns = read_ns(reader.required("excess_ns"));
+  witness.shortfall_ns = read_ns(reader.required("shortfall_ns"));
   witness.tolerance_ns = read_ns(reader.required("tolerance_ns"));
-  witness.flush_ns = read_ns(reader.required("flush_ns"));
-  witness.snapshot_ns = read_ns(reader.required("snapshot_ns"));
+  witness.own = read_times(reader.required("own"));
   reader.no_other_keys();
   return witness;
 }

@@ -17,8 +17,9 @@ namespace rekernel {
 struct RunTimes {
   std::int64_t events_ns = 0;    ///< between the events round the plan
   std::int64_t stamps_ns = 0;    ///< from the end of the cache flush to the start of the snapshot
-  std::int64_t flush_ns = 0;     ///< of the referee's own kernel that overwrites the cache
-  std::int64_t snapshot_ns = 0;  ///< of the referee's own copy of the output
+  std::int64_t prepare_ns = 0;   ///< of the referee's own kernels that make inputs and poison
+  std::int64_t flush_ns = 0;     ///< of the one that overwrites the cache, right behind them
+  std::int64_t snapshot_ns = 0;  ///< of the one that copies the output
 };
 
 /// What known work, run before any code of a candidate was loaded, says of the referee's clock.
@@ -31,10 +32,10 @@ struct ClockCalibration {
   std::vector<Work> works;
   /// Handing the GPU over and back: the longest that stamps exceed events, over the works.
   std::int64_t handover_ns = 0;
+  std::int64_t shortest_handover_ns = 0;  ///< the shortest
   /// How far single runs of the work with that handover lie above it: the 90th percentile.
   std::int64_t spread_ns = 0;
-  std::int64_t flush_ns = 0;     ///< median over all runs
-  std::int64_t snapshot_ns = 0;  ///< the same
+  RunTimes own;  ///< medians of the referee's own kernels over all runs
 };
 
 /// The calibration that runs of known works give; none may be empty.
@@ -45,19 +46,26 @@ struct Witness {
   ClockCalibration calibration;
   std::int64_t median_ns = 0;  ///< of the stamps, less the handover: beside the events' median
   std::int64_t excess_ns = 0;  ///< 75th percentile of stamps − events − handover over the runs
-  std::int64_t tolerance_ns = 0;  ///< what that may be: see check_clock
-  std::int64_t flush_ns = 0;      ///< medians during the timed runs
-  std::int64_t snapshot_ns = 0;
+  std::int64_t shortfall_ns = 0;  ///< 75th percentile of events + handover − stamps
+  std::int64_t tolerance_ns = 0;  ///< what the excess may be: see check_clock
+  RunTimes own;                   ///< 75th percentiles of the referee's own kernels over the runs
 };
 
 Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes> runs);
 
 /// `forged_time` where stamps and events disagree: in more than a quarter of the runs, the stamps
 /// exceed the events by more than the handover, its spread, and max(2 µs, 1.5% of the stamps'
-/// median less the handover). Who lowers a median has to forge half of its samples. Or where the
+/// median less the handover). Who lowers a median has to forge half of its samples. The events may
+/// exceed the stamps by as much and by what the handovers of the known works differ: who works
+/// where the stamps do not look has to give the events a time that can be believed. Or where the
 /// referee's own kernels take longer by more than a fifth than before the candidate was loaded:
 /// something of it still runs.
 std::optional<Rejection> check_clock(const Witness& witness);
+
+/// The same of a library's runs beside the candidate's, whose own memory takes another time to be
+/// prepared.
+std::optional<Rejection> check_company(const ClockCalibration& calibration,
+                                       std::span<const RunTimes> library_runs);
 
 boost::json::object to_json(const Witness& witness);
 Witness witness_from_json(JsonReader reader);

@@ -41,19 +41,25 @@ int device_attribute(CUdevice device, CUdevice_attribute attribute) {
   return value;
 }
 
+std::string uuid_of(CUdevice device) {
+  CUuuid uuid{};
+  REKERNEL_CUDA(cuDeviceGetUuid(&uuid, device));
+  std::string text;
+  for (unsigned char byte : uuid.bytes) {
+    constexpr char digits[] = "0123456789abcdef";
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
 DeviceProperties read_properties(CUdevice device) {
   DeviceProperties properties;
   char name[256] = {};
   REKERNEL_CUDA(cuDeviceGetName(name, sizeof name, device));
   properties.name = name;
 
-  CUuuid uuid{};
-  REKERNEL_CUDA(cuDeviceGetUuid(&uuid, device));
-  for (unsigned char byte : uuid.bytes) {
-    constexpr char digits[] = "0123456789abcdef";
-    properties.uuid += digits[byte >> 4];
-    properties.uuid += digits[byte & 15];
-  }
+  properties.uuid = uuid_of(device);
 
   std::size_t memory = 0;
   REKERNEL_CUDA(cuDeviceTotalMem(&memory, device));
@@ -119,6 +125,12 @@ Result<ComputeCapability> compute_capability(int ordinal) {
   if (!device) return device.error();
   return ComputeCapability{device_attribute(*device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
                            device_attribute(*device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
+}
+
+Result<std::string> device_uuid(int ordinal) {
+  const Result<CUdevice> device = find_device(ordinal);
+  if (!device) return device.error();
+  return uuid_of(*device);
 }
 
 Result<bool> reaches_host_memory(int ordinal) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "harness/gpu/capability.h"
 #include "harness/gpu/library.h"
 #include "ops/result.h"
 
@@ -71,12 +72,11 @@ struct DeviceProperties {
   int driver_version = 0;                   ///< 13000 for 13.0
 };
 
-struct ComputeCapability {
-  int major = 0;
-  int minor = 0;
-};
 /// Of a device, without a context on it: no memory of the device is taken.
 Result<ComputeCapability> compute_capability(int ordinal);
+
+/// Of a device, without a context on it: 32 hexadecimal digits.
+Result<std::string> device_uuid(int ordinal);
 
 /// Whether kernels on a device can address all host memory of their process (HMM, ATS).
 Result<bool> reaches_host_memory(int ordinal);

@@ -1,5 +1,8 @@
 #include "harness/gpu/nvml.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "harness/gpu/library.h"
 
 namespace rekernel {
@@ -15,8 +18,11 @@ using ClockInfo = int(Device, int, unsigned*);
 using Temperature = int(Device, int, unsigned*);
 using PowerUsage = int(Device, unsigned*);
 using ThrottleReasons = int(Device, unsigned long long*);
+using RunningProcesses = int(Device, unsigned* count, void* processes);
+using ErrorString = const char*(int);
 
 constexpr int success = 0;
+constexpr int insufficient_size = 7;
 constexpr int clock_sm = 1;
 constexpr int temperature_gpu = 0;
 constexpr std::int64_t reason_idle = 0x1;
@@ -25,6 +31,16 @@ constexpr std::int64_t reason_sync_boost = 0x10;
 constexpr std::int64_t reason_software_thermal = 0x20;
 constexpr std::int64_t reason_hardware_thermal = 0x40;
 constexpr std::int64_t reason_hardware_power_brake = 0x80;
+
+/// How an entry of a list of processes begins. More follows, and how much depends on the driver:
+/// 535 lengthened the entries of a function and kept its name.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_gpu_memory;
+};
+static_assert(sizeof(ProcessInfo) == 16);
+constexpr std::size_t entry_sizes[] = {16, 24, 32};
+constexpr unsigned long long not_available = ~0ull;
 }  // namespace nvml
 
 struct GpuMonitor::State {
@@ -33,6 +49,11 @@ struct GpuMonitor::State {
   nvml::Temperature* temperature = nullptr;
   nvml::PowerUsage* power = nullptr;
   nvml::ThrottleReasons* reasons = nullptr;
+  nvml::ErrorString* error_string = nullptr;
+  // Null where the driver is older than they are.
+  nvml::RunningProcesses* compute = nullptr;
+  nvml::RunningProcesses* mps_clients = nullptr;
+  nvml::RunningProcesses* graphics = nullptr;
 };
 
 namespace {
@@ -57,6 +78,51 @@ std::string nvml_uuid(const std::string& digits) {
   return text;
 }
 
+/// What one of NVML's lists holds, or NVML's error.
+struct ProcessList {
+  int status = nvml::success;
+  bool readable = true;
+  std::vector<nvml::ProcessInfo> processes;
+};
+
+/// How long the entries are that a driver wrote over bytes of `untouched`; 0 if that cannot be
+/// told. An entry ends with a number that is never made of such bytes.
+std::size_t entry_size(const std::vector<unsigned char>& bytes, unsigned char untouched,
+                       std::size_t entries) {
+  const auto written = std::find_if(bytes.rbegin(), bytes.rend(),
+                                    [&](unsigned char byte) { return byte != untouched; });
+  const auto length = static_cast<std::size_t>(bytes.rend() - written);
+  for (const std::size_t size : nvml::entry_sizes) {
+    if (length == entries * size) return size;
+  }
+  return 0;
+}
+
+ProcessList list_processes(nvml::RunningProcesses* list, nvml::Device device) {
+  constexpr unsigned char untouched = 0xA5;
+  constexpr std::size_t largest = nvml::entry_sizes[2];
+  ProcessList result;
+  unsigned room = 64;
+  for (int tries = 0; tries < 4; ++tries) {
+    unsigned count = room;
+    std::vector<unsigned char> bytes(room * largest, untouched);
+    result.status = list(device, &count, bytes.data());
+    if (result.status == nvml::insufficient_size) {
+      room = std::min(count, 1u << 16) + 64;  // some may start meanwhile
+      continue;
+    }
+    if (result.status != nvml::success || count == 0) return result;
+    const std::size_t size = count <= room ? entry_size(bytes, untouched, count) : 0;
+    result.readable = size != 0;
+    for (std::size_t i = 0; size != 0 && i < count; ++i) {
+      std::memcpy(&result.processes.emplace_back(), bytes.data() + i * size,
+                  sizeof(nvml::ProcessInfo));
+    }
+    return result;
+  }
+  return result;
+}
+
 }  // namespace
 
 bool GpuReading::throttled() const {
@@ -78,6 +144,10 @@ Result<GpuMonitor> GpuMonitor::open(const std::string& uuid) {
       !library->load("nvmlDeviceGetCurrentClocksThrottleReasons", state->reasons)) {
     return Error{library->path() + " lacks a function that it should have"};
   }
+  library->load("nvmlErrorString", state->error_string);
+  library->load("nvmlDeviceGetComputeRunningProcesses_v3", state->compute);
+  library->load("nvmlDeviceGetMPSComputeRunningProcesses_v3", state->mps_clients);
+  library->load("nvmlDeviceGetGraphicsRunningProcesses_v3", state->graphics);
   if (by_uuid(nvml_uuid(uuid).c_str(), &state->device) != nvml::success) {
     return Error{"NVML does not know the GPU " + nvml_uuid(uuid)};
   }
@@ -104,6 +174,34 @@ GpuReading GpuMonitor::read() const {
     reading.throttle_reasons = static_cast<std::int64_t>(reasons) & ~nvml::reason_idle;
   }
   return reading;
+}
+
+Result<std::vector<GpuContext>> GpuMonitor::contexts() const {
+  using Kind = GpuContext::Kind;
+  std::vector<GpuContext> result;
+  for (const auto& [list, kind] :
+       {std::pair(state_->compute, Kind::compute), std::pair(state_->mps_clients, Kind::mps_client),
+        std::pair(state_->graphics, Kind::graphics)}) {
+    if (!list) {
+      if (kind == Kind::compute) return Error{"the driver's NVML is too old to list processes"};
+      continue;
+    }
+    const ProcessList found = list_processes(list, state_->device);
+    if (found.status != nvml::success && kind == Kind::compute) {
+      return Error{"NVML does not list the GPU's processes: " +
+                   (state_->error_string ? std::string(state_->error_string(found.status))
+                                         : "error " + std::to_string(found.status))};
+    }
+    if (!found.readable) return Error{"NVML lists the GPU's processes in an unknown form"};
+    for (const nvml::ProcessInfo& info : found.processes) {
+      GpuContext context{static_cast<int>(info.pid), kind, std::nullopt};
+      if (info.used_gpu_memory != nvml::not_available) {
+        context.memory_bytes = static_cast<std::int64_t>(info.used_gpu_memory);
+      }
+      result.push_back(context);
+    }
+  }
+  return result;
 }
 
 Result<std::string> driver_version_text() {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ops/result.h"
 
@@ -22,12 +23,24 @@ struct GpuReading {
   bool throttled() const;
 };
 
+/// What a process has open on a GPU. Under MPS, a compute context's owner is the MPS server, and
+/// its clients are listed as such.
+struct GpuContext {
+  enum class Kind { compute, mps_client, graphics };
+  int process = 0;  ///< of which PID namespace, see exclusive.h
+  Kind kind = Kind::compute;
+  std::optional<std::int64_t> memory_bytes;
+};
+
 /// NVML, loaded at run time. Reading takes tens of microseconds and never changes a setting.
 class GpuMonitor {
  public:
   /// By the device's UUID (32 hexadecimal digits), since NVML numbers devices in its own order.
   static Result<GpuMonitor> open(const std::string& uuid);
   GpuReading read() const;
+  /// Every context on the GPU, ours too. The error says in NVML's words why compute contexts cannot
+  /// be listed; boards without graphics or MPS have none of those.
+  Result<std::vector<GpuContext>> contexts() const;
 
  private:
   struct State;

@@ -31,7 +31,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t largest_result = 64u << 20;
 constexpr std::size_t kept_error_bytes = 4096;
 constexpr std::size_t last_words_length = 300;
 constexpr std::size_t most_inherited = 16;

@@ -58,6 +58,8 @@ struct ChildOutcome {
 /// The descriptors on which a child finds its result pipe and what else it inherits.
 inline constexpr int result_descriptor = 3;
 inline constexpr int first_inherited_descriptor = 4;
+/// Bytes that a child may say on the former.
+inline constexpr std::size_t largest_result = 64u << 20;
 
 /// Runs a child to its end. Standard output is dropped (device code can print gigabytes), standard
 /// error is kept in part. The child has two deadlines: the first ends with report_started(), the

@@ -119,10 +119,15 @@ install_optional() {
   (install_packages "$package") >/dev/null 2>&1 </dev/null || note "no $package: $2"
 }
 
-# The last line of a log that reads like an error, else its last line.
+# The last line of a log that reads like an error, else its last line. Without a connection, pip ends
+# with not having found the package; what broke the connection stands before that.
 last_complaint() {
-  local line
+  local line cause
   line=$(grep -E '^(E:|ERROR:|error:|sudo:)' "$1" | tail -n 1) || line=
+  cause=$(sed -nE "s/^.*after connection broken by '(.*)': .*$/\1/p" "$1" | tail -n 1 |
+    sed -E "s/^.*(certificate verify failed: [^('\"]*[^(' \"]).*$/\1 (PIP_CERT can name a file of certificates)/
+            s/^.*(Failed to establish a new connection: [^'\"]*)['\"].*$/\1/")
+  if [[ -n $cause && $line == *'No matching distribution'* ]]; then line=$cause; fi
   [[ -n $line ]] || line=$(tail -n 1 "$1")
   printf '%s\n' "${line:-no output}"
 }

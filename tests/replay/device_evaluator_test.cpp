@@ -29,7 +29,7 @@ Candidate candidate(const std::string& id, const std::string& code = "") {
 /// For Hopper alone, so that compilation for the test's sm_80 is skipped.
 Candidate uncompiled(const std::string& id) {
   Candidate one = candidate(id);
-  one.arch = Arch::sm_90a;
+  one.arch = Arch("sm_90a");
   return one;
 }
 

@@ -69,7 +69,7 @@ TEST(ParseKernelReply, FillsInWhatTheSearchKnows) {
   EXPECT_EQ(candidate->name, "r1_i2_b1");
   EXPECT_EQ(candidate->origin.trajectory, "trajectories/fake.jsonl");
   EXPECT_EQ(candidate->origin.candidate, "r1.i2.b1");
-  EXPECT_EQ(candidate->arch, Arch::sm_80);  // the plan's own
+  EXPECT_EQ(candidate->arch, Arch("sm_80"));  // the plan's own
   EXPECT_NE(candidate->program.source.find("// x\n"), std::string::npos);
 }
 
@@ -80,7 +80,7 @@ TEST(ParseKernelReply, TakesIdeaAndArchitectureWhereThePlanHasNone) {
       frame);
   ASSERT_TRUE(candidate) << candidate.error().message;
   EXPECT_EQ(candidate->idea, "the idea");
-  EXPECT_EQ(candidate->arch, Arch::sm_90a);
+  EXPECT_EQ(candidate->arch, Arch("sm_90a"));
   EXPECT_EQ(candidate->problem, "softmax");
 }
 

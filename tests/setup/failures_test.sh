@@ -54,5 +54,22 @@ fetch="mapfile -t wheels < <(wheel_lines wheels-cu13.txt nvidia-cudnn-cu13)
 expect_failure 'pip could not fetch nvidia-cudnn-cu13==[0-9.]+: ERROR: No matching' "$fetch"
 [[ ! -e $sandbox/.deps/python ]]
 
+# What pip 23 says when it gets no connection: the cause, not that there is no such package.
+# broken_by CAUSE: a pip that cannot connect.
+broken_by() {
+  stand_in python3 "[[ \$* == *--version* ]] || { cat <<'LOG'
+WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by '$1': /simple/nvidia-cudnn-cu13/
+ERROR: Could not find a version that satisfies the requirement nvidia-cudnn-cu13 (from versions: none)
+ERROR: No matching distribution found for nvidia-cudnn-cu13
+LOG
+exit 1; }"
+}
+broken_by "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate in certificate chain (_ssl.c:1006)'))"
+expect_failure 'cudnn-cu13==[0-9.]+: certificate verify failed: self-signed certificate in certificate chain \(PIP_CERT' "$fetch"
+broken_by "NewConnectionError('<HTTPSConnection object at 0x7f>: Failed to establish a new connection: [Errno -2] Name or service not known')"
+expect_failure 'cudnn-cu13==[0-9.]+: Failed to establish a new connection: .Errno -2. Name or service not known \(log' "$fetch"
+broken_by 'ProtocolError(Connection aborted)'
+expect_failure 'cudnn-cu13==[0-9.]+: ProtocolError\(Connection aborted\) \(log' "$fetch"
+
 stand_in uname 'echo aarch64'
 expect_failure 'wheels are for x86_64 only, not aarch64' "$fetch"

@@ -88,6 +88,7 @@ TEST_F(NvrtcIsolated, OutcomesTravelAsFields) {
   EXPECT_EQ(same->program->cubin, good.program->cubin);
   EXPECT_EQ(same->program->log, good.program->log);
   EXPECT_EQ(same->program->kernels.size(), 1u);
+  EXPECT_EQ(same->program->compile_ns, good.program->compile_ns);
   const auto late = compile_outcome_from(to_fields(CompileOutcome{{}, Status::timed_out, "late"}));
   ASSERT_TRUE(late.ok());
   EXPECT_FALSE(late->program);
@@ -97,9 +98,38 @@ TEST_F(NvrtcIsolated, OutcomesTravelAsFields) {
   ASSERT_FALSE(failure.ok());
   EXPECT_EQ(failure.error().message, "no compiler");
   for (const char* damaged :
-       {"", "8:compiled", "8:compiled3:log5:cubin", "3:odd3:why", "9:short"}) {
+       {"", "8:compiled", "8:compiled3:log5:cubin", "3:odd3:why", "9:short", "6:passed2:ok"}) {
     EXPECT_FALSE(compile_outcome_from(damaged).ok()) << damaged;
   }
+}
+
+TEST_F(NvrtcIsolated, MachineCodeThatIsNoneIsAFailure) {
+  const auto outcome = compile_outcome_from("8:compiled3:log5:cubin1:7");
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_FALSE(outcome->program);
+  EXPECT_EQ(outcome->status, Status::compile_failed);
+}
+
+TEST_F(NvrtcIsolated, LaunchesMustFitWhatWasCompiled) {
+  Candidate candidate;
+  candidate.problem = "softmax";
+  candidate.program = harmless();
+  candidate.program.source = "extern \"C\" __global__ void NAME(float* x) { x[0] = 1; }\n";
+  KernelLaunch launch;
+  launch.kernel = "harmless";
+  launch.args = {BufferArgument{"y"}};
+  candidate.program.steps = {launch};
+  const auto fits = compile_candidate(*compiler_, candidate, "sm_80", "plan");
+  ASSERT_TRUE(fits.ok());
+  EXPECT_TRUE(fits->program) << fits->message;
+  launch.args.clear();
+  candidate.program.steps = {launch};
+  const auto misses = compile_candidate(*compiler_, candidate, "sm_80", "plan");
+  ASSERT_TRUE(misses.ok());
+  EXPECT_FALSE(misses->program);
+  EXPECT_EQ(misses->status, Status::invalid_plan);
+  EXPECT_EQ(misses->message,
+            "plan: launches[0].args: kernel \"harmless\" takes 1 arguments, got 0");
 }
 
 // --- Compile bombs: each costs only itself -------------------------------------------------------

@@ -14,7 +14,7 @@ std::vector<RunTimes> runs_of(std::int64_t events_ns, std::int64_t extra_ns = 0,
   std::vector<RunTimes> runs;
   for (int i = 0; i < count; ++i) {
     const std::int64_t noise = (i % 7 - 3) * 150;
-    runs.push_back({events_ns, events_ns + handover + extra_ns + noise, 33000, 60000});
+    runs.push_back({events_ns, events_ns + handover + extra_ns + noise, 90000, 33000, 60000});
   }
   return runs;
 }
@@ -27,8 +27,10 @@ TEST(Witness, TheHandoverIsTheLongestOfTheKnownWorks) {
   const ClockCalibration found = calibration();
   EXPECT_EQ(found.handover_ns, handover);
   EXPECT_EQ(found.spread_ns, 450);
-  EXPECT_EQ(found.flush_ns, 33000);
-  EXPECT_EQ(found.snapshot_ns, 60000);
+  EXPECT_EQ(found.shortest_handover_ns, handover - 4000);
+  EXPECT_EQ(found.own.prepare_ns, 90000);
+  EXPECT_EQ(found.own.flush_ns, 33000);
+  EXPECT_EQ(found.own.snapshot_ns, 60000);
   ASSERT_EQ(found.works.size(), 2u);
   EXPECT_EQ(found.works[0].median.events_ns, 1300);
 }
@@ -67,13 +69,29 @@ TEST(Witness, OneSliceOfAnotherProcessDoesNotAccuse) {
 }
 
 TEST(Witness, WorkThatGoesOnSlowsTheRefereesOwnKernels) {
-  for (const auto field : {&RunTimes::flush_ns, &RunTimes::snapshot_ns}) {
+  for (const auto field : {&RunTimes::prepare_ns, &RunTimes::flush_ns, &RunTimes::snapshot_ns}) {
     std::vector<RunTimes> runs = runs_of(500000);
     for (RunTimes& run : runs) run.*field *= 2;
     const auto rejection = check_clock(witness_of(calibration(), runs));
     ASSERT_TRUE(rejection);
     EXPECT_NE(rejection->message.find("still runs"), std::string::npos) << rejection->message;
   }
+}
+
+TEST(Witness, WorkThatTheStampsDoNotSeeIsForged) {
+  const auto rejection = check_clock(witness_of(calibration(), runs_of(500000, -30000)));
+  ASSERT_TRUE(rejection);
+  EXPECT_EQ(rejection->status, Status::forged_time);
+}
+
+TEST(Witness, CompanyShowsInTheLibrariesRuns) {
+  EXPECT_EQ(check_company(calibration(), runs_of(2700000)), std::nullopt);
+  std::vector<RunTimes> other_memory = runs_of(2700000);
+  for (RunTimes& run : other_memory) run.prepare_ns *= 3;
+  EXPECT_EQ(check_company(calibration(), other_memory), std::nullopt);
+  std::vector<RunTimes> slow = runs_of(2700000);
+  for (RunTimes& run : slow) run.flush_ns *= 3;
+  EXPECT_TRUE(check_company(calibration(), slow));
 }
 
 TEST(Witness, SurvivesJson) {

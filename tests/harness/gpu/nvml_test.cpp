@@ -12,7 +12,7 @@ GpuReading reading(std::int64_t reasons) {
 }
 
 // The values of nvmlClocksEventReasons in NVML's documentation.
-TEST(GpuReading, IsThrottledByWhatSlowsTheClockAgainstItsWill) {
+TEST(Throttling, IsWhatSlowsTheClockAgainstItsWill) {
   EXPECT_TRUE(reading(0x08).throttled());         // hardware slowdown
   EXPECT_TRUE(reading(0x10).throttled());         // sync boost
   EXPECT_TRUE(reading(0x20).throttled());         // software thermal slowdown
@@ -21,7 +21,7 @@ TEST(GpuReading, IsThrottledByWhatSlowsTheClockAgainstItsWill) {
   EXPECT_TRUE(reading(0x04 | 0x40).throttled());  // among others
 }
 
-TEST(GpuReading, IsNotThrottledByWhatIsNormal) {
+TEST(Throttling, IsNotWhatIsNormal) {
   EXPECT_FALSE(reading(0).throttled());
   EXPECT_FALSE(reading(0x001).throttled());  // idle
   EXPECT_FALSE(reading(0x002).throttled());  // the clocks that were asked for

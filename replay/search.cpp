@@ -60,7 +60,10 @@ json::object evaluation_event(const WaveItem& item, const json::object& record) 
 class Search {
  public:
   Search(const Header& header, SearchSurroundings surroundings)
-      : header_(header), settings_(header.settings), around_(std::move(surroundings)) {
+      : header_(header),
+        settings_(header.settings),
+        endpoints_(header.settings.models),
+        around_(std::move(surroundings)) {
     note_parents();
   }
 
@@ -87,12 +90,28 @@ class Search {
     if (auto interruption = around_.trajectory.put(event)) interrupt(std::move(*interruption));
   }
 
-  /// The next recorded event; nullptr when there is none or something went wrong.
+  /// The next recorded event of the search itself; nullptr when there is none or something went
+  /// wrong.
   const json::object* recorded() {
-    const Result<const json::object*> next = around_.trajectory.peek();
-    if (next) return *next;
-    interrupt({Kind::bad_file, next.error().message});
-    return nullptr;
+    while (true) {
+      const Result<const json::object*> next = around_.trajectory.peek();
+      if (!next) interrupt({Kind::bad_file, next.error().message});
+      if (interruption_) return nullptr;
+      if (!*next || event_title(**next) != "endpoints" || !going()) return *next;
+      pass_endpoints(**next);
+    }
+  }
+
+  void pass_endpoints(const json::object& event) {
+    Result<std::vector<ModelSettings>> models =
+        endpoints_from_json(event, settings_.models, where());
+    if (!models) return interrupt({Kind::bad_file, models.error().message});
+    put_endpoints(*models);
+  }
+
+  void put_endpoints(const std::vector<ModelSettings>& models) {
+    put({{"event", "endpoints"}, {"models", to_json(models)}});
+    endpoints_ = models;
   }
 
   /// The next recorded event, which must be of this kind and id if there is one.
@@ -415,6 +434,9 @@ class Search {
     };
     put_those_in_turn();
     if (going() && !missing.empty()) {
+      if (!around_.endpoints.empty() && around_.endpoints != endpoints_) {
+        put_endpoints(around_.endpoints);
+      }
       std::vector<ModelRequest> asked;
       for (const std::size_t i : missing) asked.push_back(requests[i]);
       auto interruption = around_.model.ask(asked, [&](std::size_t index, ModelReply reply) {
@@ -587,7 +609,8 @@ class Search {
   }
 
   const Header& header_;
-  Settings settings_;  ///< the header's, or with what continuations changed
+  Settings settings_;                     ///< the header's, or with what continuations changed
+  std::vector<ModelSettings> endpoints_;  ///< as far as they are recorded
   SearchSurroundings around_;
   std::optional<Interruption> interruption_;
   std::string reason_;
@@ -604,6 +627,25 @@ class Search {
 };
 
 }  // namespace
+
+Result<std::vector<ModelSettings>> endpoints_from_json(const json::object& event,
+                                                       const std::vector<ModelSettings>& models,
+                                                       const std::string& where) {
+  const json::value value = event;
+  JsonReader reader(where, value);
+  for (const char* key : {"event", "chain"}) reader.optional(key);
+  JsonReader entries = reader.required("models");
+  std::vector<ModelSettings> endpoints = read_models(entries);
+  reader.no_other_keys();
+  const auto same_name = [](const ModelSettings& a, const ModelSettings& b) {
+    return a.name == b.name;
+  };
+  if (!std::equal(endpoints.begin(), endpoints.end(), models.begin(), models.end(), same_name)) {
+    entries.fail("expected the models of the search");
+  }
+  if (auto error = reader.error()) return *error;
+  return endpoints;
+}
 
 SearchEnd run_search(const Header& header, SearchSurroundings surroundings) {
   return Search(header, std::move(surroundings)).run();

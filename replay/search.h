@@ -57,7 +57,15 @@ struct SearchSurroundings {
   /// What to go on with where the recording ends with a stop; null: the search is over there.
   std::function<Result<Continuation>(const Settings&)> go_on = {};
   bool stop_asked = false;  ///< a person wants no new request; heeded where nothing is recorded
+  /// How the models are asked now, where that is of interest: a change to what is recorded becomes
+  /// an event before the first request that it concerns.
+  std::vector<ModelSettings> endpoints = {};
 };
+
+/// The models of an event `endpoints`, which must be those of the search.
+Result<std::vector<ModelSettings>> endpoints_from_json(const boost::json::object& event,
+                                                       const std::vector<ModelSettings>& models,
+                                                       const std::string& where);
 
 struct SearchEnd {
   std::optional<Interruption> interruption;
@@ -75,6 +83,9 @@ struct SearchEnd {
 /// has arrived once its line, in the trajectory or in the journal, is whole; what has arrived is
 /// never asked for again. What was under way, or just being written, is asked for once more, since
 /// nobody can know how far it came; with replies from files not even that, since the files remain.
+///
+/// Where models are asked in another way than before, the event `endpoints` says so. It stands
+/// before a reply and changes nothing of the search.
 ///
 /// The token budget, the deadline and a person's wish to stop are looked at before every request
 /// for ideas and before the requests for kernels; a stop is recorded as an event with its reason.

@@ -24,7 +24,7 @@ namespace json = boost::json;
 constexpr std::size_t max_line_bytes = std::size_t{128} << 20;
 constexpr std::size_t shown_bytes = 400;
 constexpr std::array known_events = {"header",    "request", "response", "evaluation",
-                                     "selection", "stop",    "continue"};
+                                     "selection", "stop",    "continue", "endpoints"};
 
 Error system_error(const fs::path& path, const std::string& what) {
   return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
@@ -278,6 +278,23 @@ Interruption Trajectory::difference(const json::object& expected, const std::str
 std::optional<Interruption> Trajectory::append(const std::string& line) {
   if (write_all(output_, line) && ::fsync(output_) == 0) return std::nullopt;
   return Interruption{Interruption::Kind::failed, system_error(path_, "cannot be written").message};
+}
+
+Result<std::optional<json::object>> last_event(const fs::path& path, const std::string& event) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return system_error(path, "cannot be opened");
+  const std::string beginning = "{\"event\":\"" + event + "\"";
+  std::optional<json::object> last;
+  std::size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (!line.starts_with(beginning)) continue;
+    Result<json::value> value =
+        parse_json(line, path.string() + ": line " + std::to_string(number));
+    if (!value) return value.error();
+    last = std::move(value->get_object());
+  }
+  return last;
 }
 
 Result<PendingJournal> PendingJournal::open(const fs::path& trajectory) {

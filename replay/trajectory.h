@@ -63,6 +63,11 @@ class Trajectory {
   boost::json::object next_event_;
 };
 
+/// The last event of this name in a trajectory, if it has any; without a look at what else is in
+/// it.
+Result<std::optional<boost::json::object>> last_event(const std::filesystem::path& path,
+                                                      const std::string& event);
+
 /// Replies and evaluations that arrived while an earlier one was still awaited, so that a kill
 /// loses none of them: `<trajectory>.pending`, one JSON object a line, in the order of arrival. The
 /// file goes as soon as all of it is in the trajectory.

@@ -339,6 +339,37 @@ TEST(Search, RefusesToGoOnWithAnotherHeader) {
   EXPECT_EQ(read_text(folder / "t.jsonl"), text);
 }
 
+TEST(Search, RecordsAChangeOfEndpointsWhereItBecomesTrue) {
+  TemporaryFolder folder;
+  const Header header = small_header(2);
+  const std::string whole = recorded_search(folder / "whole.jsonl", header);
+  const std::vector<std::string> lines = testing::lines_of(whole);
+  std::vector<ModelSettings> endpoints = header.settings.models;
+  endpoints[1].base_url = "https://example.com/v1";
+  for (std::size_t kept = 1; kept < lines.size(); ++kept) {
+    write_text(folder / "t.jsonl",
+               testing::joined(std::vector<std::string>(lines.begin(), lines.begin() + kept)));
+    FakeModel model;
+    FakeEvaluator evaluator;
+    for (int run = 0; run < 2; ++run) {
+      Result<Trajectory> trajectory =
+          Trajectory::open(folder / "t.jsonl", Trajectory::Access::append);
+      ASSERT_TRUE(trajectory);
+      SearchSurroundings around{*trajectory, nullptr, model, evaluator};
+      around.endpoints = endpoints;
+      const SearchEnd end = run_search(header, std::move(around));
+      ASSERT_FALSE(end.interruption) << end.interruption->message;
+    }
+    const std::string text = read_text(folder / "t.jsonl");
+    std::size_t changes = 0;
+    for (const std::string& title : titles_of(text)) changes += title == "endpoints";
+    EXPECT_EQ(changes, model.asked.empty() ? 0u : 1u);
+    const Replay replay = replay_exactly(folder / "t.jsonl");
+    ASSERT_FALSE(replay.interruption) << replay.interruption->message;
+    EXPECT_EQ(replay.search.rounds.size(), 2u);
+  }
+}
+
 TEST(Search, ForgetsKernelsThatNoPromptCanShowAgain) {
   // What a prompt shows stays bounded while the history grows by lines alone.
   TemporaryFolder folder;

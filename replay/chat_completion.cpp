@@ -53,8 +53,11 @@ void take_usage(const json::object& root, ModelReply& reply) {
   reply.completion_tokens = count_of(counts, "completion_tokens");
 }
 
-/// A reply without text is a failure, with the model's own words where it has some.
-void note_missing_text(const std::string& refusal, ModelReply& reply) {
+/// What a whole reply says beside its text. Without any it is a failure, with the model's own words
+/// where it has some. No prompt and no text has no tokens: servers that do not count say 0.
+void complete(const std::string& refusal, ModelReply& reply) {
+  if (reply.prompt_tokens == 0) reply.prompt_tokens.reset();
+  if (!reply.text.empty() && reply.completion_tokens == 0) reply.completion_tokens.reset();
   if (!reply.text.empty()) return;
   reply.failure = "the model gave no text" + (refusal.empty() ? "" : ": " + refusal);
 }
@@ -72,8 +75,8 @@ std::optional<ModelReply> reply_from_completion(std::string_view body) {
   reply.text = text_of(message->get_object().if_contains("content"));
   const json::value* finish = choice->if_contains("finish_reason");
   reply.truncated = finish && *finish == "length";
-  note_missing_text(text_of(message->get_object().if_contains("refusal")), reply);
   take_usage(*root, reply);
+  complete(text_of(message->get_object().if_contains("refusal")), reply);
   return reply;
 }
 
@@ -125,7 +128,7 @@ void StreamedCompletion::take_event(std::string_view data) {
 std::optional<ModelReply> StreamedCompletion::reply() const {
   if (!ended_ || !trouble_.empty()) return std::nullopt;
   ModelReply reply = reply_;
-  note_missing_text(refusal_, reply);
+  complete(refusal_, reply);
   return reply;
 }
 

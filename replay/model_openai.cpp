@@ -377,7 +377,12 @@ class OpenAiModel::Batch {
     }
     reply.text = masked(target.endpoint, std::move(reply.text), Masking::replies);
     reply.failure = masked(target.endpoint, std::move(reply.failure), Masking::messages);
-    if (!arrived_(exchange->index, std::move(reply))) stopped_ = true;
+    const Reception reception = arrived_(exchange->index, std::move(reply));
+    stopped_ = reception.next == Reception::Next::stop;
+    if (reception.next != Reception::Next::ask_again) return;
+    exchange->attempts = 0;
+    exchange->handle.reset();
+    waiting_.push_back(std::move(exchange));
   }
 
   void try_again(std::unique_ptr<Exchange> exchange, const std::string& what,

@@ -272,7 +272,7 @@ Templates default_templates() {
 # Your task
 Propose {{idea_count}} ideas, each different in kind from the others and from what was tried without success. Find out first what bounds the best kernel: memory traffic, latency, instruction issue, the matrix units, synchronisation, or occupancy. Fields in which ideas lie: memory access; asynchronous copies and hiding of latency; data types and precision; choice of algorithm and instructions; parallelism and occupancy; control flow, loops and index arithmetic. An idea says in plain language what changes, why it should be faster on this GPU, and roughly how; it holds no code.
 
-Answer with one fenced json block and nothing behind it: a list of exactly {"title": "a few words", "idea": "three to eight sentences"} objects.
+Answer with one fenced json block and nothing behind it: a list of {"title": "a few words", "idea": "three to eight sentences"} objects, one for each idea, no more and no fewer.
 )";
   templates.kernel = R"(You write a fast and correct GPU kernel.
 
@@ -336,7 +336,7 @@ SeedCandidate worked_example() { return {example_plan, example_source}; }
 
 std::string format_text(const std::string& target) {
   std::string text =
-      R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the plan's buffers are allocated and its launches issued, in order on one stream, by the harness. The code is compiled by NVRTC as C++17. Kernels are extern "C" __global__ functions.
+      R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the plan's buffers are allocated and its launches issued, in order on one stream, by the harness. The code is compiled by NVRTC as C++20. Kernels are extern "C" __global__ functions.
 Headers that can be included, and no others: problem.h, cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h (and cooperative_groups/...), cuda_pipeline.h, cuda/... (barrier, pipeline, ptx, atomic). Inline PTX is allowed.
 The plan's keys:
 - "idea": one paragraph, what makes it fast. "arch": the lowest target, "sm_80" or "sm_89" (that and everything newer) or "sm_90a" (that chip family alone; needed for wgmma, bulk tensor copies, clusters).

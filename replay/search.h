@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -38,11 +39,22 @@ struct SelectionReport {
   std::int64_t completion_tokens = 0;  ///< up to here
 };
 
+/// A reply whose event is in the trajectory.
+struct ReplyReport {
+  std::string id;  ///< of its request
+  std::string model;
+  std::string unusable;  ///< why it was asked for again; empty if it was taken
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+};
+
 /// What a search tells while it goes; each may be empty.
 struct SearchObserver {
   std::function<void(const CandidateReport&)> candidate;
   std::function<void(const SelectionReport&)> selection;
-  std::function<void(const std::string&)> progress;
+  std::function<void(const ReplyReport&)> reply;
+  std::function<void(const std::string&)> progress;  ///< what is being done now
+  std::function<void(const std::string&)> say;       ///< what a person should know of
 };
 
 /// What a search works with. `deadline_reached` is asked where no recorded event says what
@@ -60,6 +72,7 @@ struct SearchSurroundings {
   /// How the models are asked now, where that is of interest: a change to what is recorded becomes
   /// an event before the first request that it concerns.
   std::vector<ModelSettings> endpoints = {};
+  bool as_is = false;  ///< replies that are of no use are taken as they are, not asked for again
 };
 
 /// The models of an event `endpoints`, which must be those of the search.
@@ -76,8 +89,9 @@ struct SearchEnd {
 /// The search: a function of the header, the replies and the evaluations. Events go to the
 /// trajectory in one order whatever arrives first. In a round: the request for ideas and its reply;
 /// all requests for kernels, all their replies, all evaluations, each in the order of ideas and
-/// branches; the selection. Where the trajectory holds events already, they are taken from there
-/// and checked.
+/// branches; the selection. Before a reply stand those to the same request that were of no use and
+/// were asked for again, the event `unusable` each. Where the trajectory holds events already, they
+/// are taken from there and checked.
 ///
 /// Killed at any byte, the same call goes on and ends with the same file. A reply or an evaluation
 /// has arrived once its line, in the trajectory or in the journal, is whole; what has arrived is

@@ -159,25 +159,28 @@ Settings read_settings(JsonReader reader) {
   if (auto plans = reader.optional("round_plans")) {
     settings.round_plans = read_round_plans(*plans, settings);
   }
+  read_count(reader, "tries", 1, 20, settings.tries);
   reader.no_other_keys();
   return settings;
 }
 
 json::object to_json(const Settings& settings) {
-  return {{"rounds", settings.rounds},
-          {"first_round", settings.first_round},
-          {"ideas", settings.ideas},
-          {"branches", settings.branches},
-          {"survivors", settings.survivors},
-          {"bank", settings.bank},
-          {"chain", settings.chain},
-          {"models", to_json(settings.models)},
-          {"token_budget", settings.token_budget},
-          {"prompt_tokens", settings.prompt_tokens},
-          {"reply_tokens", settings.reply_tokens},
-          {"deadline_minutes", settings.deadline_minutes},
-          {"references", json::value_from(settings.references)},
-          {"round_plans", to_json(settings.round_plans)}};
+  json::object members{{"rounds", settings.rounds},
+                       {"first_round", settings.first_round},
+                       {"ideas", settings.ideas},
+                       {"branches", settings.branches},
+                       {"survivors", settings.survivors},
+                       {"bank", settings.bank},
+                       {"chain", settings.chain},
+                       {"models", to_json(settings.models)},
+                       {"token_budget", settings.token_budget},
+                       {"prompt_tokens", settings.prompt_tokens},
+                       {"reply_tokens", settings.reply_tokens},
+                       {"deadline_minutes", settings.deadline_minutes},
+                       {"references", json::value_from(settings.references)},
+                       {"round_plans", to_json(settings.round_plans)}};
+  if (settings.tries != 1) members["tries"] = settings.tries;
+  return members;
 }
 
 }  // namespace rekernel

@@ -60,10 +60,16 @@ struct Settings {
   std::int64_t deadline_minutes = 0;   ///< of one run of the program; 0: none
   std::vector<std::string> references;  ///< timed beside every candidate, the headline first
   std::vector<RoundPlan> round_plans;
+  /// How often a reply is asked for until it is of use; then it counts as it is. Old recordings
+  /// know nothing of this: once.
+  int tries = 1;
 
   int last_round() const { return first_round + rounds - 1; }
   const RoundPlan* plan_of(int round) const;
 };
+
+/// Of a new search.
+inline constexpr int usual_tries = 3;
 
 /// What a person says about one idea, at most.
 inline constexpr std::size_t max_idea_bytes = 4000;

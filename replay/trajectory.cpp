@@ -23,8 +23,8 @@ namespace json = boost::json;
 
 constexpr std::size_t max_line_bytes = std::size_t{128} << 20;
 constexpr std::size_t shown_bytes = 400;
-constexpr std::array known_events = {"header",    "request", "response", "evaluation",
-                                     "selection", "stop",    "continue", "endpoints"};
+constexpr std::array known_events = {"header", "request",  "response",  "evaluation", "selection",
+                                     "stop",   "continue", "endpoints", "unusable"};
 
 Error system_error(const fs::path& path, const std::string& what) {
   return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
@@ -315,19 +315,28 @@ Result<PendingJournal> PendingJournal::open(const fs::path& trajectory) {
     JsonReader reader(where, *value);
     const std::string event = reader.required("event").string(64);
     const std::string id = reader.required("id").string(64);
+    std::int64_t attempt = 0;
+    if (auto number = reader.optional("attempt")) attempt = number->integer(1, 1000);
     if (auto error = reader.error()) return *error;
-    journal.entries_[{event, id}] = std::move(value->get_object());
+    journal.entries_[{event, id, attempt}] = std::move(value->get_object());
     journal.good_bytes_ = end + 1;
   }
   return journal;
 }
 
-const json::object* PendingJournal::find(const std::string& event, const std::string& id) const {
-  const auto found = entries_.find({event, id});
+const json::object* PendingJournal::find(const std::string& event, const std::string& id,
+                                         int attempt) const {
+  const auto found = entries_.find({event, id, attempt});
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-Result<Ok> PendingJournal::add(json::object entry) {
+std::vector<const json::object*> PendingJournal::entries() const {
+  std::vector<const json::object*> list;
+  for (const auto& [key, entry] : entries_) list.push_back(&entry);
+  return list;
+}
+
+Result<Ok> PendingJournal::add(const json::object& entry) {
   const std::string line = canonical_json(entry) + "\n";
   const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) return system_error(path_, "cannot be written");
@@ -339,9 +348,6 @@ Result<Ok> PendingJournal::add(json::object entry) {
   ::close(file);
   if (!written) return error;
   good_bytes_ += line.size();
-  const std::pair key{std::string(entry.at("event").as_string()),
-                      std::string(entry.at("id").as_string())};
-  entries_[key] = std::move(entry);
   return Ok{};
 }
 

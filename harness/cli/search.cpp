@@ -101,18 +101,36 @@ std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArgu
   };
 }
 
+/// A search that got nothing out of its replies is no success, whatever ended it.
+int report_over(const ReplayedSearch& search, const std::string& reason) {
+  const auto written = [](const ReplayedCandidate& one) { return !one.sha256.empty(); };
+  const auto passed = [](const ReplayedCandidate& one) { return one.outcome.passed(); };
+  const auto& candidates = search.candidates;
+  if (std::none_of(candidates.begin(), candidates.end(), written)) {
+    const std::string last = candidates.empty()
+                                 ? "no kernel was asked for; rekernel search " +
+                                       search.header.name + " --status says why"
+                                 : candidates.back().id + ": " + candidates.back().outcome.message;
+    bad_input({"the search is over (" + reason + ") and got nothing: none of " +
+               std::to_string(candidates.size()) + " replies held a kernel; " + last});
+    return exit_verdict_failed;
+  }
+  std::cerr << "the search is over: " << reason
+            << (std::none_of(candidates.begin(), candidates.end(), passed) ? "; no kernel passed"
+                                                                           : "")
+            << "\n";
+  return exit_good;
+}
+
 int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, const SearchEnd& end) {
   if (parsed.flag("json")) {
     std::cout << pretty_json(replay_json(search));
   } else if (!search.rounds.empty()) {
     std::cout << to_text(round_table(search)) << "\n" << metrics_text(search);
   }
-  if (!end.interruption) {
-    std::cerr << "the search is over: " << end.reason << "\n";
-    return exit_good;
-  }
+  if (!end.interruption) return report_over(search, end.reason);
   if (end.interruption->kind == Interruption::Kind::waiting) {
-    std::cerr << end.interruption->message << "\n";
+    std::cerr << wrapped(end.interruption->message, 100, 4) << "\n";
     return exit_waiting;
   }
   bad_input({end.interruption->message});
@@ -172,13 +190,14 @@ int search_command(const std::vector<std::string>& arguments) {
   search.header = chosen->header;
   SearchObserver observer = collect_into(search, KeepCandidates::no);
   observer.progress = [&notices](const std::string& text) { notices.show(text + " …"); };
+  observer.say = [&notices](const std::string& text) { notices.say(text); };
   std::vector<ModelSettings> endpoints;
   for (const Endpoint& endpoint : chosen->endpoints) endpoints.push_back(endpoint.record);
   const SearchEnd end =
-      run_search(chosen->header,
-                 {*trajectory, &*journal, **model, evaluator,
-                  [deadline] { return deadline && Clock::now() >= *deadline; }, std::move(observer),
-                  go_on_with(parsed), parsed.flag("stop"), std::move(endpoints)});
+      run_search(chosen->header, {*trajectory, &*journal, **model, evaluator,
+                                  [deadline] { return deadline && Clock::now() >= *deadline; },
+                                  std::move(observer), go_on_with(parsed), parsed.flag("stop"),
+                                  std::move(endpoints), parsed.flag("as-is")});
   notices.show("");
   search.events = trajectory->line();
   search.stop_reason = end.reason;

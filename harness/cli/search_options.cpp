@@ -19,9 +19,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Of the settings that a trajectory holds: where a search goes on, they are what they are.
-constexpr std::array recorded_options = {
-    "problem", "settings",     "model",         "rounds", "ideas",     "branches", "survivors",
-    "bank",    "token-budget", "prompt-tokens", "seed",   "reference", "target",   "notes"};
+constexpr std::array recorded_options = {"problem",      "settings",      "model",     "rounds",
+                                         "ideas",        "branches",      "survivors", "bank",
+                                         "token-budget", "prompt-tokens", "seed",      "reference",
+                                         "target",       "notes",         "tries"};
 
 constexpr std::array endpoint_options = {"base-url", "key-variable", "ask-as",      "header",
                                          "body",     "timeout",      "ca-file",     "limit-field",
@@ -144,6 +145,9 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   take_number(parsed, "prompt-tokens", settings.prompt_tokens);
   take_number(parsed, "reply-tokens", settings.reply_tokens);
   take_number(parsed, "deadline", settings.deadline_minutes);
+  // Recorded replies are what they are.
+  if (parsed.get<std::string>("replies") == "recorded") settings.tries = 1;
+  take_number(parsed, "tries", settings.tries);
   const std::vector<std::string> names = list_of(parsed, "model");
   if (!names.empty()) settings.models.clear();
   for (const std::string& name : names) settings.models.push_back({name});
@@ -273,6 +277,8 @@ po::options_description search_options() {
       "deadline", number(), "minutes after which nothing is asked or waited for; 0: none")(
       "continue", text(),
       "go on behind the stop with this JSON file: rounds, round_plans, token_budget, notes")(
+      "tries", number(), "how often an empty, broken or refused reply is asked for (3)")(
+      "as-is", po::bool_switch(), "take replies that are of no use as failed candidates")(
       "stop", po::bool_switch(), "make no new request: end the search behind what was asked")(
       "seed", list(), "folder of a kernel to start from; several")(
       "reference", list(), "reference to time beside candidates; the headline by default")(

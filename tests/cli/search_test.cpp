@@ -102,6 +102,24 @@ HttpAnswer prose(const HttpRequest& request) {
   return {"200 OK", "", completion(ideas ? "[\"Wider loads\", \"Fewer passes\"]" : "no code")};
 }
 
+TEST_F(SearchCommand, EndsWithAnErrorWhereItGotNothing) {
+  HttpServer server([](int, const HttpRequest& request) { return prose(request); });
+  const ProgramOutcome outcome = search(
+      "s --problem softmax --rounds 1 --branches 1 --tries 2 --replies openai --model one "
+      "--base-url " +
+      server.url());
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_NE(outcome.output.find("r1.i1.b1: the reply has no cuda block; expected exactly one; "
+                                "asking again (2 of 2)"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_NE(outcome.output.find("the search is over (rounds) and got nothing: none of 2 replies "
+                                "held a kernel; r1.i2.b1: the reply has no cuda block"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_EQ(server.requests().size(), 5u);
+}
+
 TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
   HttpServer broken([](int, const HttpRequest&) {
     return HttpAnswer{"400 Bad", "", "no such model"};

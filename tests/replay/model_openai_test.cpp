@@ -57,7 +57,7 @@ Answers ask(const std::string& url, std::size_t count, const OpenAiOptions& opti
   answers.interruption = model.ask(requests, [&](std::size_t i, ModelReply reply) {
     EXPECT_FALSE(answers.replies[i]) << "answered twice";
     answers.replies[i] = std::move(reply);
-    return true;
+    return Reception{};
   });
   return answers;
 }

@@ -713,7 +713,7 @@ class Search {
          {"completion_tokens", completion_tokens_}});
     forget_kernels(round);
     if (going() && around_.observer.selection) {
-      around_.observer.selection({round, selection_, prompt_tokens_, completion_tokens_});
+      around_.observer.selection({round, selection_});
     }
   }
 

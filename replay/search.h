@@ -35,8 +35,6 @@ struct CandidateReport {
 struct SelectionReport {
   int round = 0;
   Selection selection;
-  std::int64_t prompt_tokens = 0;      ///< up to here
-  std::int64_t completion_tokens = 0;  ///< up to here
 };
 
 /// A reply whose event is in the trajectory.

@@ -135,8 +135,8 @@ Result<Trajectory> Trajectory::open(const fs::path& path, Access access) {
     const Result<int> file = open_for_append(path);
     if (!file) return file.error();
     trajectory.output_ = *file;
-  } else if (const Result<Ok> whole = check_last_line(path); !whole) {
-    return whole.error();
+  } else if (access == Access::read) {
+    if (const Result<Ok> whole = check_last_line(path); !whole) return whole.error();
   }
   trajectory.input_.open(path, std::ios::binary);
   if (!trajectory.input_) return system_error(path, "cannot be opened");
@@ -162,7 +162,8 @@ Trajectory::~Trajectory() {
 
 Result<Ok> Trajectory::read_next() {
   std::string line;
-  if (!std::getline(input_, line)) return Ok{};
+  // Without its newline, a line is being written, or never will be whole.
+  if (!std::getline(input_, line) || input_.eof()) return Ok{};
   const std::string where = path_.string() + ": line " + std::to_string(line_ + 1);
   if (line.size() > max_line_bytes) return Error{where + ": longer than any event"};
   Result<json::value> value = parse_json(line, where);
@@ -295,6 +296,14 @@ Result<std::optional<json::object>> last_event(const fs::path& path, const std::
     last = std::move(value->get_object());
   }
   return last;
+}
+
+bool is_being_written(const fs::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+  ::close(file);
+  return locked;
 }
 
 Result<PendingJournal> PendingJournal::open(const fs::path& trajectory) {

@@ -21,7 +21,8 @@ namespace rekernel {
 class Trajectory {
  public:
   enum class Access {
-    read,    ///< nothing is written; the file must end with a whole line
+    read,             ///< nothing is written; the file must end with a whole line
+    read_unfinished,  ///< nothing is written; a last line that is not whole is not there yet
     append,  ///< makes the file if there is none; cuts off a line that a kill tore; locks the file
   };
   static Result<Trajectory> open(const std::filesystem::path& path, Access access);
@@ -69,6 +70,9 @@ class Trajectory {
 /// it.
 Result<std::optional<boost::json::object>> last_event(const std::filesystem::path& path,
                                                       const std::string& event);
+
+/// Whether a search is writing the file now.
+bool is_being_written(const std::filesystem::path& path);
 
 /// Replies and evaluations that arrived while an earlier one was still awaited, so that a kill
 /// loses none of them: `<trajectory>.pending`, one JSON object a line, in the order of arrival. The

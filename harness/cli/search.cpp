@@ -13,6 +13,7 @@
 #include "replay/model_recorded.h"
 #include "replay/replay_report.h"
 #include "replay/search.h"
+#include "replay/status.h"
 
 namespace rekernel {
 
@@ -49,6 +50,11 @@ std::optional<Clock::time_point> deadline_of(const ParsedArguments& parsed,
   return Clock::now() + std::chrono::minutes(std::min(minutes, century));
 }
 
+fs::path exchange_folder(const ParsedArguments& parsed, fs::path trajectory) {
+  if (parsed.has("exchange")) return parsed.get<std::string>("exchange");
+  return trajectory.replace_extension(".exchange");
+}
+
 Result<std::unique_ptr<Model>> make_model(const ParsedArguments& parsed, const ChosenSearch& chosen,
                                           const fs::path& trajectory,
                                           std::optional<Clock::time_point> deadline,
@@ -70,10 +76,7 @@ Result<std::unique_ptr<Model>> make_model(const ParsedArguments& parsed, const C
     if (!model) return model.error();
     return std::unique_ptr<Model>(std::move(*model));
   }
-  fs::path folder = trajectory;
-  folder.replace_extension(".exchange");
-  if (parsed.has("exchange")) folder = parsed.get<std::string>("exchange");
-  return std::unique_ptr<Model>(std::make_unique<FilesModel>(folder));
+  return std::unique_ptr<Model>(std::make_unique<FilesModel>(exchange_folder(parsed, trajectory)));
 }
 
 std::string toolchain_text() {
@@ -126,7 +129,7 @@ int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, cons
   if (parsed.flag("json")) {
     std::cout << pretty_json(replay_json(search));
   } else if (!search.rounds.empty()) {
-    std::cout << to_text(round_table(search)) << "\n" << metrics_text(search);
+    std::cout << to_text(fitted(round_table(search))) << "\n" << metrics_text(search);
   }
   if (!end.interruption) return report_over(search, end.reason);
   if (end.interruption->kind == Interruption::Kind::waiting) {
@@ -149,6 +152,19 @@ void tell_endpoints(const ChosenSearch& chosen, Notices& notices) {
   }
 }
 
+int print_status(const ParsedArguments& parsed, const fs::path& path) {
+  if (!fs::exists(path)) return bad_input({path.string() + ": no such search"});
+  const Result<SearchStatus> status = search_status(path);
+  if (!status) return bad_input(status.error());
+  if (parsed.flag("json")) {
+    std::cout << pretty_json(status_json(*status));
+    return exit_good;
+  }
+  const fs::path exchange = exchange_folder(parsed, path);
+  std::cout << status_text(*status, fs::exists(exchange) ? exchange : fs::path());
+  return exit_good;
+}
+
 }  // namespace
 
 int search_command(const std::vector<std::string>& arguments) {
@@ -156,7 +172,8 @@ int search_command(const std::vector<std::string>& arguments) {
   positional.add("name", 1);
   const ParsedArguments parsed = parse_arguments(
       arguments, "rekernel search NAME [options]",
-      "rekernel search my_softmax --problem softmax --rounds 3 --replies files\n\n"
+      "rekernel search my_softmax --problem softmax --rounds 3 --replies files\n"
+      "  rekernel search my_softmax --status\n\n"
       "Exit status 3: replies or a GPU are missing; the same command goes on once they are there.",
       search_options(), positional);
   if (parsed.exit_status) return *parsed.exit_status;
@@ -166,6 +183,7 @@ int search_command(const std::vector<std::string>& arguments) {
   }
 
   const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("name"));
+  if (parsed.flag("status")) return print_status(parsed, path);
   const bool existed = fs::exists(path);
   if (resumes(parsed) && !existed) return bad_input({path.string() + ": nothing to resume"});
   Result<Trajectory> trajectory = Trajectory::open(path, Trajectory::Access::append);

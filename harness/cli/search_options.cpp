@@ -247,6 +247,8 @@ po::options_description search_options() {
       "problem", text(), "problem id")("settings", text(),
                                        "JSON file with everything below and more")(
       "resume", po::bool_switch(), "go on with the settings that the trajectory holds")(
+      "status", po::bool_switch(),
+      "print what waits, what failed and why, tokens and cost so far, and no more")(
       "replies", text()->default_value("files"),
       "where replies come from: files, openai, recorded")(
       "exchange", text(), "files: folder for prompts and replies; NAME.exchange by default")(

@@ -120,6 +120,21 @@ TEST_F(SearchCommand, EndsWithAnErrorWhereItGotNothing) {
   EXPECT_EQ(server.requests().size(), 5u);
 }
 
+TEST_F(SearchCommand, TellsWhereItStands) {
+  const ProgramOutcome first = search("s --problem softmax --rounds 1");
+  EXPECT_EQ(first.exit_status, 3) << first.output;
+  const ProgramOutcome status = search("s --status");
+  EXPECT_EQ(status.exit_status, 0);
+  EXPECT_NE(status.output.find("state: waits for 1 reply\n"), std::string::npos) << status.output;
+  EXPECT_NE(status.output.find("s.exchange/r1.ideas.reply.md"), std::string::npos) << status.output;
+  const ProgramOutcome json = search("s --status --json");
+  EXPECT_EQ(boost::json::parse(json.output).at("awaited_replies").at(0), "r1.ideas");
+  expect_bad("none --status", "no such search");
+  const ProgramOutcome walk = testing::run_program("replay s --walk", folder_.path().string());
+  EXPECT_EQ(walk.exit_status, 0) << walk.output;
+  EXPECT_EQ(testing::run_program("replay s", folder_.path().string()).exit_status, 1);
+}
+
 TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
   HttpServer broken([](int, const HttpRequest&) {
     return HttpAnswer{"400 Bad", "", "no such model"};

@@ -13,6 +13,7 @@
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <utility>
 
 #include "harness/base/file_descriptor.h"
@@ -32,10 +33,6 @@ constexpr char script[] =
 #include "pytorch_source.inc"
     ;
 
-/// How long a process that was told to end may take, so that it does not disturb what is timed
-/// next.
-constexpr std::chrono::seconds farewell{10};
-
 const char* name_of(Distribution::Kind kind) {
   switch (kind) {
     case Distribution::Kind::normal:
@@ -48,7 +45,7 @@ const char* name_of(Distribution::Kind kind) {
   return "";
 }
 
-boost::json::object describe(const Problem& problem, const std::string& id) {
+boost::json::object describe(const Problem& problem, const std::string& id, int device) {
   boost::json::array tensors;
   for (const Tensor& tensor : problem.tensors) {
     tensors.push_back({{"name", tensor.name},
@@ -66,6 +63,7 @@ boost::json::object describe(const Problem& problem, const std::string& id) {
   }
   return {{"problem", problem.id},
           {"mode", id},
+          {"device", device},
           {"tensors", std::move(tensors)},
           {"attributes", std::move(attributes)}};
 }
@@ -79,14 +77,13 @@ class PytorchReference::Conversation {
       : socket_(descriptors[0]), errors_(descriptors[1]) {}
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
-  ~Conversation();
 
-  /// Sends one line and waits for one line, which must be a JSON object without "error".
-  Result<boost::json::value> ask(const boost::json::object& question, Clock::time_point deadline);
+  /// Sends one line and waits for the line that answers it, which must be a JSON object without
+  /// "error". Answers to questions of an evaluation that ended before it heard them are passed
+  /// over.
+  Result<boost::json::value> ask(boost::json::object question, Clock::time_point deadline);
 
  private:
-  Result<boost::json::value> exchange(const boost::json::object& question,
-                                      Clock::time_point deadline);
   Result<Ok> send_line(const std::string& line, Clock::time_point deadline);
   Result<std::string> receive_line(Clock::time_point deadline);
   Result<Ok> wait_for(short events, Clock::time_point deadline);
@@ -96,22 +93,12 @@ class PytorchReference::Conversation {
   FileDescriptor socket_;
   FileDescriptor errors_;  ///< what the process wrote to standard error
   std::string received_;
-  bool failed_ = false;
+  std::mt19937_64 tokens_{std::random_device{}()};
 };
-
-/// The process ends at the end of its input. One that failed may not, and is left to its parent.
-PytorchReference::Conversation::~Conversation() {
-  if (failed_) return;
-  ::shutdown(socket_.get(), SHUT_WR);
-  const Clock::time_point deadline = Clock::now() + farewell;
-  char ignored[4096];
-  while (wait_for(POLLIN, deadline) && ::recv(socket_.get(), ignored, sizeof ignored, 0) > 0) {
-  }
-}
 
 /// With a socket as its standard input and output, in a process group of its own, since
 /// torch.compile starts workers.
-Result<std::unique_ptr<ExternalProcess>> PytorchProcess::spawn() {
+Result<std::unique_ptr<PytorchProcess>> PytorchProcess::spawn() {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return Error{std::string("PyTorch: socketpair: ") + std::strerror(errno)};
@@ -139,7 +126,7 @@ Result<std::unique_ptr<ExternalProcess>> PytorchProcess::spawn() {
   if (failed != 0) {
     return Error{std::string("PyTorch is not installed: python3: ") + std::strerror(failed)};
   }
-  return std::unique_ptr<ExternalProcess>(
+  return std::unique_ptr<PytorchProcess>(
       new PytorchProcess(pid, std::move(ours), std::move(errors)));
 }
 
@@ -150,8 +137,10 @@ PytorchProcess::~PytorchProcess() {
   }
 }
 
-std::array<int, 2> PytorchProcess::take_descriptors() {
-  return {socket_.release(), errors_.release()};
+Result<std::array<int, 2>> PytorchProcess::descriptors() {
+  pollfd state{socket_.get(), 0, 0};
+  if (::poll(&state, 1, 0) > 0 && (state.revents & POLLHUP)) return Error{"PyTorch: python3 ended"};
+  return std::array<int, 2>{socket_.get(), errors_.get()};
 }
 
 Result<Ok> PytorchReference::Conversation::wait_for(short events, Clock::time_point deadline) {
@@ -201,27 +190,28 @@ Result<std::string> PytorchReference::Conversation::receive_line(Clock::time_poi
   }
 }
 
-Result<boost::json::value> PytorchReference::Conversation::ask(const boost::json::object& question,
+Result<boost::json::value> PytorchReference::Conversation::ask(boost::json::object question,
                                                                Clock::time_point deadline) {
-  Result<boost::json::value> answer = exchange(question, deadline);
-  failed_ = !answer.ok();
-  return answer;
-}
-
-Result<boost::json::value> PytorchReference::Conversation::exchange(
-    const boost::json::object& question, Clock::time_point deadline) {
+  const auto token = static_cast<std::int64_t>(tokens_() >> 1);
+  question["token"] = token;
   Result<Ok> sent = send_line(boost::json::serialize(question) + "\n", deadline);
   if (!sent) return sent.error();
-  Result<std::string> line = receive_line(deadline);
-  if (!line) return line.error();
-  Result<boost::json::value> answer = parse_json(*line, "PyTorch's answer");
-  if (!answer) return failure(answer.error().message);
-  if (!answer->is_object()) return failure("an answer that is no JSON object");
-  if (const boost::json::value* error = answer->as_object().if_contains("error")) {
-    const bool text = error->is_string();
-    return Error{text ? std::string(error->as_string()) : boost::json::serialize(*error)};
+  for (;;) {
+    Result<std::string> line = receive_line(deadline);
+    if (!line) return line.error();
+    Result<boost::json::value> answer = parse_json(*line, "PyTorch's answer");
+    // The rest of a line that somebody else began to read is no answer either.
+    if (!answer || !answer->is_object()) continue;
+    boost::json::object& object = answer->as_object();
+    const boost::json::value* answered = object.if_contains("token");
+    if (!answered || *answered != token) continue;
+    object.erase("token");
+    if (const boost::json::value* error = object.if_contains("error")) {
+      return Error{error->is_string() ? std::string(error->as_string())
+                                      : boost::json::serialize(*error)};
+    }
+    return answer;
   }
-  return answer;
 }
 
 Error PytorchReference::Conversation::failure(const std::string& what) const {
@@ -256,10 +246,11 @@ PytorchReference::~PytorchReference() = default;
 
 Result<std::unique_ptr<PytorchReference>> PytorchReference::connect(
     const std::array<int, 2>& descriptors, const Problem& problem, const std::string& id,
-    std::chrono::milliseconds startup_deadline, std::chrono::milliseconds block_deadline) {
+    int device, std::chrono::milliseconds startup_deadline,
+    std::chrono::milliseconds block_deadline) {
   const Clock::time_point deadline = Clock::now() + startup_deadline;
   auto conversation = std::make_unique<Conversation>(descriptors);
-  Result<boost::json::value> answer = conversation->ask(describe(problem, id), deadline);
+  Result<boost::json::value> answer = conversation->ask(describe(problem, id, device), deadline);
   if (!answer) return answer.error();
 
   JsonReader reader("PyTorch's answer", *answer);

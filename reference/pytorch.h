@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "harness/base/file_descriptor.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/evaluation/reference_source.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
@@ -23,16 +24,18 @@ namespace rekernel {
 /// convolutions also "pytorch_eager_fp32", with TF32 off.
 std::vector<std::string> pytorch_reference_ids(std::string_view problem);
 
-/// A `python3` that waits for the first line of a conversation about a problem (pytorch.py), and
-/// has not yet imported anything. Destroying it kills it, with everything that it started.
-class PytorchProcess : public ExternalProcess {
+/// A `python3` that answers questions about problems (pytorch.py), for as many evaluations as one
+/// likes: it imports PyTorch once, from its start on, and compiles each function once. Destroying
+/// it kills it, with everything that it started.
+class PytorchProcess : public ExternalSession {
  public:
   /// Fails where there is no python3.
-  static Result<std::unique_ptr<ExternalProcess>> spawn();
+  static Result<std::unique_ptr<PytorchProcess>> spawn();
   ~PytorchProcess() override;
   PytorchProcess(const PytorchProcess&) = delete;
   PytorchProcess& operator=(const PytorchProcess&) = delete;
-  std::array<int, 2> take_descriptors() override;
+  /// The error says that it has ended.
+  Result<std::array<int, 2>> descriptors() override;
 
  private:
   PytorchProcess(pid_t pid, FileDescriptor socket, FileDescriptor errors)
@@ -44,7 +47,7 @@ class PytorchProcess : public ExternalProcess {
 };
 
 /// Times a problem in a PytorchProcess, which sleeps between blocks, so that blocks can alternate
-/// with the harness's own. Destroying it ends the process.
+/// with the harness's own. The process lives on when this is destroyed, for the next evaluation.
 class PytorchReference : public ExternalReference {
  public:
   /// Tells the process at the other end of the descriptors, which are this object's from now on,
@@ -53,15 +56,14 @@ class PytorchReference : public ExternalReference {
   /// minute).
   static Result<std::unique_ptr<PytorchReference>> connect(
       const std::array<int, 2>& descriptors, const Problem& problem, const std::string& id,
-      std::chrono::milliseconds startup_deadline,
+      int device, std::chrono::milliseconds startup_deadline,
       std::chrono::milliseconds block_deadline = std::chrono::seconds(60));
 
   ~PytorchReference() override;
   PytorchReference(const PytorchReference&) = delete;
   PytorchReference& operator=(const PytorchReference&) = delete;
 
-  /// Nanoseconds of `samples` runs, each with new inputs and a cold L2. After an error the process
-  /// is of no more use.
+  /// Nanoseconds of `samples` runs, each with new inputs and a cold L2.
   Result<std::vector<std::int64_t>> time_block(int samples, std::uint64_t seed) override;
 
   /// "2.11.0+cu130"

@@ -1,15 +1,16 @@
-"""Times a problem in PyTorch, by the same protocol as everything else.
+"""Times problems in PyTorch, by the same protocol as everything else.
 
-A conversation in JSON lines on standard input and output. The first line describes the problem:
+A conversation in JSON lines on standard input and output. A question that has a "problem",
   {"problem": "softmax", "mode": "pytorch_eager",
    "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b"}}, ...],
-   "attributes": {...}}
-and is answered, once everything is compiled and warm, with {"ready": true, "torch": "2.11.0", ...}
-or {"error": "one line"}. Every further line {"samples": n, "seed": s} is answered with
-{"times_ns": [...]}. Between the lines this process sleeps, so that it does not disturb others' samples.
+   "attributes": {...}, "device": 0},
+is answered, once everything is compiled and warm, with {"ready": true, "torch": "2.11.0", ...}
+or {"error": "one line"}. A question {"samples": n, "seed": s} is about the problem and mode asked for
+last, and answered with {"times_ns": [...]}. An answer repeats the question's "token". Between the
+questions this process sleeps, so that it does not disturb others' samples. It serves one evaluation
+after the other; a function is compiled once.
 """
 
-import itertools
 import json
 import os
 import sys
@@ -29,17 +30,13 @@ def one_line(error):
     return f"{type(error).__name__}: {text}"[:500]
 
 
-# The process is started early and may never be asked. Importing takes seconds of all cores, so that
-# waits for the first line.
-first_line = sys.stdin.readline()
-if not first_line:
-    sys.exit(0)
-
+# Importing takes seconds, and is done while the first evaluation sets itself up.
 try:
     import torch
     import torch.nn.functional as F
 except ImportError as error:
-    answer({"error": f"PyTorch is not installed ({one_line(error)})"})
+    for line in sys.stdin:
+        answer({"error": f"PyTorch is not installed ({one_line(error)})", "token": json.loads(line)["token"]})
     sys.exit(0)
 
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
@@ -79,16 +76,14 @@ def draw(tensor, distribution, generator):
 
 
 class Timer:
+    """A problem's inputs, and how to time its function in the mode that was asked for last."""
+
     def __init__(self, request):
         if not torch.cuda.is_available():
             raise RuntimeError("PyTorch sees no GPU")
-        mode = request["mode"]
-        # Products in FP32 as they are by default; convolutions use TF32 by default.
-        torch.backends.cuda.matmul.allow_tf32 = False
-        if mode == "pytorch_eager_fp32":
-            torch.backends.cudnn.allow_tf32 = False
-        function = operator(request["problem"], request["attributes"])
-        self.function = torch.compile(function) if mode == "pytorch_compile" else function
+        torch.cuda.set_device(request["device"])
+        self.problem = request["problem"]
+        self.eager = operator(request["problem"], request["attributes"])
         self.distributions = {}
         self.inputs = {}
         for tensor in request["tensors"]:
@@ -97,11 +92,22 @@ class Timer:
             self.distributions[tensor["name"]] = tensor["distribution"]
             self.inputs[tensor["name"]] = torch.empty(
                 tensor["shape"], dtype=DTYPES[tensor["dtype"]], device="cuda")
-        cache_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+        cache_bytes = torch.cuda.get_device_properties(request["device"]).L2_cache_size
         self.flush = torch.empty(2 * cache_bytes + (1 << 20), dtype=torch.uint8, device="cuda")
         self.generator = torch.Generator(device="cuda")
         self.start = torch.cuda.Event(enable_timing=True)
         self.stop = torch.cuda.Event(enable_timing=True)
+
+    def choose(self, mode):
+        # Products in FP32 as they are by default; convolutions use TF32 by default.
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = mode != "pytorch_eager_fp32"
+        if mode == "pytorch_compile":
+            if self.problem not in compiled:
+                compiled[self.problem] = torch.compile(self.eager)
+            self.function = compiled[self.problem]
+        else:
+            self.function = self.eager
         for seed in range(3):
             self.sample(seed)
 
@@ -119,22 +125,36 @@ class Timer:
         return max(1, round(self.start.elapsed_time(self.stop) * 1e6))
 
 
+compiled = {}  # by problem
+
+
+def answer_to(request, timer):
+    """The answer, and the timer that goes on."""
+    if "problem" not in request:
+        if timer is None:
+            raise RuntimeError("no problem was asked for")
+        seed = request["seed"]
+        return {"times_ns": [timer.sample(seed + i) for i in range(request["samples"])]}, timer
+    if timer is None or timer.problem != request["problem"]:
+        timer = None  # its memory is free before more is taken
+        torch.cuda.empty_cache()
+        timer = Timer(request)
+    timer.choose(request["mode"])
+    versions = {"torch": torch.__version__, "cuda": torch.version.cuda or "",
+                "cudnn": torch.backends.cudnn.version() or 0}
+    return {"ready": True, **versions}, timer
+
+
 def main():
     timer = None
-    for line in itertools.chain([first_line], sys.stdin):
+    for line in sys.stdin:
+        request = json.loads(line)
         try:
-            request = json.loads(line)
             with torch.no_grad():
-                if timer is None:
-                    timer = Timer(request)
-                    answer({"ready": True, "torch": torch.__version__,
-                            "cuda": torch.version.cuda or "", "cudnn": torch.backends.cudnn.version() or 0})
-                else:
-                    seed = request["seed"]
-                    answer({"times_ns": [timer.sample(seed + i) for i in range(request["samples"])]})
+                message, timer = answer_to(request, timer)
         except Exception as error:  # whatever it is, the harness gets one line about it
-            answer({"error": one_line(error)})
-            return
+            message, timer = {"error": one_line(error)}, None
+        answer({**message, "token": request["token"]})
 
 
 main()

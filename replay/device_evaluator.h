@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/launcher.h"
 #include "ops/result.h"
 #include "replay/evaluator.h"
 
@@ -16,10 +16,10 @@ struct DeviceEvaluatorOptions {
   std::string toolchain;     ///< recorded beside every evaluation
   /// The number of GPUs, or why there is none. Asked after compilation.
   std::function<Result<int>()> device_count;
-  /// evaluate_isolated, or a test's stand-in. Called from one thread a GPU.
+  /// A LocalLauncher, or a test's stand-in. Called from one thread a GPU.
   std::function<EvaluationReport(const Candidate&, const EvaluateOptions&)> judge =
       [](const Candidate& candidate, const EvaluateOptions& evaluate) {
-        return evaluate_isolated(candidate, evaluate);
+        return LocalLauncher().evaluate(candidate, evaluate);
       };
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "harness/base/fields.h"
 #include "harness/base/files.h"
 
 namespace rekernel {

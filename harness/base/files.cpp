@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -109,24 +108,6 @@ std::string sha256_hex(std::string_view bytes) {
     text += digits[digest[i] & 15];
   }
   return text;
-}
-
-void append_field(std::string& bytes, std::string_view field) {
-  bytes += std::to_string(field.size());
-  bytes += ':';
-  bytes += field;
-}
-
-std::optional<std::string> take_field(std::string_view& bytes) {
-  std::string_view rest = bytes;
-  std::size_t size = 0;
-  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
-  if (code != std::errc()) return std::nullopt;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  if (!rest.starts_with(':') || rest.size() - 1 < size) return std::nullopt;
-  std::string field(rest.substr(1, size));
-  bytes = rest.substr(1 + size);
-  return field;
 }
 
 fs::path cache_directory() {

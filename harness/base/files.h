@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,12 +16,6 @@ Result<Ok> write_file_atomically(const std::filesystem::path& path, std::string_
 
 /// Lower-case hexadecimal SHA-256.
 std::string sha256_hex(std::string_view bytes);
-
-/// Appends a field with its length before it: two different lists of fields never give the same
-/// bytes.
-void append_field(std::string& bytes, std::string_view field);
-/// Takes one field from the front; nothing, and `bytes` unchanged, if it is not there in whole.
-std::optional<std::string> take_field(std::string_view& bytes);
 
 /// Where compiled kernels and library choices are remembered: $REKERNEL_CACHE, else
 /// $XDG_CACHE_HOME/rekernel, else ~/.cache/rekernel, else a folder in the temporary directory.

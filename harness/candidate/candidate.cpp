@@ -4,6 +4,7 @@
 #include <bit>
 #include <type_traits>
 
+#include "harness/base/fields.h"
 #include "harness/base/files.h"
 
 namespace rekernel {
@@ -53,7 +54,7 @@ Result<std::vector<fs::path>> subfolders(const fs::path& folder) {
 }
 
 /// Collects fields in a form in which no two different candidates look alike.
-class Fields {
+class FieldCollector {
  public:
   void add(std::string_view text) { append_field(bytes_, text); }
   void add(const char* text) { add(std::string_view(text)); }
@@ -162,7 +163,7 @@ Result<std::vector<fs::path>> candidate_directories(const fs::path& root) {
 }
 
 std::string candidate_sha256(const Candidate& candidate) {
-  Fields fields;
+  FieldCollector fields;
   fields.add("rekernel candidate 1");
   fields.add(candidate.problem);
   fields.add(to_string(candidate.arch));

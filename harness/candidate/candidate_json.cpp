@@ -22,6 +22,8 @@ constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
 constexpr std::array<std::int64_t, 3> max_grid = {2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> max_block = {1024, 1024, 64};
 constexpr std::int64_t max_block_threads = 1024;
+/// All of a plan is issued before the device may begin it: what a stream takes without waiting.
+constexpr std::size_t most_steps = 512;
 
 /// A name in the file for each value of an enumeration.
 template <class Value>
@@ -254,7 +256,7 @@ class PlanReader {
 
   void read_launches(JsonReader reader) {
     bool any_kernel = false;
-    for (JsonReader& step : reader.array(1, 1024)) {
+    for (JsonReader& step : reader.array(1, most_steps)) {
       if (step.has("memset")) {
         candidate_.program.steps.push_back(read_memset(step));
       } else {

@@ -8,7 +8,7 @@ namespace rekernel {
 
 namespace {
 
-constexpr std::array<std::pair<Status, const char*>, 10> status_names{{
+constexpr std::array<std::pair<Status, const char*>, 11> status_names{{
     {Status::passed, "passed"},
     {Status::invalid_plan, "invalid_plan"},
     {Status::compile_failed, "compile_failed"},
@@ -19,6 +19,7 @@ constexpr std::array<std::pair<Status, const char*>, 10> status_names{{
     {Status::out_of_bounds_write, "out_of_bounds_write"},
     {Status::modified_input, "modified_input"},
     {Status::implausible_time, "implausible_time"},
+    {Status::forged_time, "forged_time"},
 }};
 
 }  // namespace

@@ -17,6 +17,7 @@ enum class Status {
   out_of_bounds_write,
   modified_input,
   implausible_time,
+  forged_time,
 };
 const char* to_string(Status status);
 std::optional<Status> status_from_string(std::string_view text);

@@ -9,7 +9,7 @@
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/launcher.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
@@ -47,6 +47,13 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   Bench bench;
   bench.toolchain = toolchain_versions();
   Progress progress;
+  std::unique_ptr<PytorchProcess> pytorch;
+  if (options.pytorch) {
+    Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+    if (!spawned) return spawned.error();
+    pytorch = std::move(*spawned);
+  }
+  LocalLauncher launcher(pytorch.get(), [&](const std::string& holder) { progress.show(holder); });
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& candidate = candidates[i];
     progress.show("[" + std::to_string(i + 1) + "/" + std::to_string(candidates.size()) + "] " +
@@ -59,8 +66,7 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
       evaluate_options.external_references = pytorch_ids(*find_problem(candidate.problem));
       evaluate_options.run_deadline = pytorch_run_deadline;
     }
-    const EvaluationReport report =
-        evaluate_isolated(candidate, evaluate_options, PytorchProcess::spawn);
+    const EvaluationReport report = launcher.evaluate(candidate, evaluate_options);
     if (!report.failure.empty()) {
       return Error{candidate.problem + "/" + candidate.name + ": " + report.failure};
     }

@@ -29,13 +29,14 @@ int compile_worker_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 int errors_command(const std::vector<std::string>& arguments);
 int evaluate_command(const std::vector<std::string>& arguments);
-int evaluate_worker_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
 int new_command(const std::vector<std::string>& arguments);
 int noise_command(const std::vector<std::string>& arguments);
 int replay_command(const std::vector<std::string>& arguments);
+int referee_worker_command(const std::vector<std::string>& arguments);
 int report_command(const std::vector<std::string>& arguments);
 int reproduce_command(const std::vector<std::string>& arguments);
+int runner_worker_command(const std::vector<std::string>& arguments);
 int search_command(const std::vector<std::string>& arguments);
 int verify_command(const std::vector<std::string>& arguments);
 

@@ -12,7 +12,7 @@
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/launcher.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
 
@@ -78,7 +78,7 @@ class ErrorMeasurement {
     show(subject);
     EvaluateOptions options;
     options.device = device_;
-    options.timing = false;
+    options.mode = EvaluateOptions::Mode::errors;
     options.check_seeds = seeds_;
     options.samples = judged_samples;
     options.run_deadline = errors_deadline;
@@ -86,7 +86,7 @@ class ErrorMeasurement {
     if (subject.source == ErrorSource::scaffold) {
       options.references = library_reference_ids(subject.candidate.problem);
     }
-    const EvaluationReport report = evaluate_isolated(subject.candidate, options);
+    const EvaluationReport report = LocalLauncher().evaluate(subject.candidate, options);
     if (!report.failure.empty()) {
       failures_[i] = subject.candidate.problem + "/" + subject.name + ": " + report.failure;
       return;

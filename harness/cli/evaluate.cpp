@@ -6,7 +6,9 @@
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/evaluation/referee.h"
+#include "harness/evaluation/runner.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
@@ -151,7 +153,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
     evaluate_options.run_deadline = std::max(evaluate_options.run_deadline, pytorch_run_deadline);
   }
   if (parsed.flag("once")) {
-    evaluate_options.once = true;
+    evaluate_options.mode = EvaluateOptions::Mode::once;
     evaluate_options.references.clear();
   }
 
@@ -159,7 +161,15 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   {
     Progress progress;
     progress.show("evaluating " + candidate->problem + "/" + candidate->name + " …");
-    report = evaluate_isolated(*candidate, evaluate_options, PytorchProcess::spawn);
+    std::unique_ptr<PytorchProcess> pytorch;
+    if (!evaluate_options.external_references.empty()) {
+      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+      if (!spawned) return bad_input(spawned.error());
+      pytorch = std::move(*spawned);
+    }
+    LocalLauncher launcher(pytorch.get(),
+                           [&](const std::string& holder) { progress.show(holder); });
+    report = launcher.evaluate(*candidate, evaluate_options);
   }
   if (!report.failure.empty()) return bad_input({report.failure});
   if (parsed.flag("json")) {
@@ -170,8 +180,12 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   return report.evaluation.status == Status::passed ? exit_good : exit_verdict_failed;
 }
 
-int evaluate_worker_command(const std::vector<std::string>&) {
-  return run_evaluation_worker(all_references());
+int referee_worker_command(const std::vector<std::string>&) {
+  return run_referee_worker(all_references());
+}
+
+int runner_worker_command(const std::vector<std::string>& arguments) {
+  return run_runner_worker(arguments, all_references().make);
 }
 
 }  // namespace rekernel

@@ -31,7 +31,8 @@ constexpr std::array commands{
 /// Started by this program for itself.
 constexpr std::array workers{
     Command{"compile-worker", "", rekernel::compile_worker_command},
-    Command{"evaluate-worker", "", rekernel::evaluate_worker_command},
+    Command{"referee-worker", "", rekernel::referee_worker_command},
+    Command{"runner-worker", "", rekernel::runner_worker_command},
 };
 
 void print_usage(std::ostream& out) {

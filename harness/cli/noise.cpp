@@ -9,7 +9,7 @@
 #include "harness/candidate/candidate.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/launcher.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
 
@@ -42,7 +42,7 @@ Result<NoiseSubject> noise_subject(const std::string& argument) {
 }
 
 Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options,
-                         NoiseRecord& record) {
+                         EvaluationLauncher& launcher, NoiseRecord& record) {
   NoiseRow row;
   row.problem = subject.candidate.problem;
   row.subject = subject.reference.empty() ? subject.candidate.name : subject.reference;
@@ -50,7 +50,7 @@ Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options,
     options.noise_subject = subject.reference;
     options.references = {subject.reference};
   }
-  EvaluationReport report = evaluate_isolated(subject.candidate, options);
+  EvaluationReport report = launcher.evaluate(subject.candidate, options);
   const std::string name = row.problem + "/" + row.subject + ": ";
   if (!report.failure.empty()) return Error{name + report.failure};
   const Evaluation& evaluation = report.evaluation;
@@ -91,6 +91,7 @@ int noise_command(const std::vector<std::string>& arguments) {
   if (parsed.exit_status) return *parsed.exit_status;
 
   EvaluateOptions evaluate_options;
+  evaluate_options.mode = EvaluateOptions::Mode::noise;
   evaluate_options.noise_runs = parsed.get<int>("runs");
   evaluate_options.samples = parsed.get<int>("samples");
   evaluate_options.device = parsed.get<int>("device");
@@ -114,13 +115,14 @@ int noise_command(const std::vector<std::string>& arguments) {
   record.toolchain = toolchain_versions();
   {
     Progress progress;
+    LocalLauncher launcher(nullptr, [&](const std::string& holder) { progress.show(holder); });
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       const Candidate& candidate = subjects[i].candidate;
       const std::string& reference = subjects[i].reference;
       progress.show("[" + std::to_string(i + 1) + "/" + std::to_string(subjects.size()) + "] " +
                     candidate.problem + "/" + (reference.empty() ? candidate.name : reference) +
                     " against itself, " + std::to_string(evaluate_options.noise_runs) + " runs …");
-      Result<NoiseRow> row = measure(subjects[i], evaluate_options, record);
+      Result<NoiseRow> row = measure(subjects[i], evaluate_options, launcher, record);
       if (!row) return bad_input(row.error());
       record.rows.push_back(std::move(*row));
       if (parsed.flag("record")) {  // what is measured stays, whatever ends the run

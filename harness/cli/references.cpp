@@ -29,15 +29,19 @@ Result<std::unique_ptr<Runnable>> make_library_reference(const std::string& id,
 
 Result<std::unique_ptr<ExternalReference>> connect_pytorch(const std::string& id,
                                                            const Problem& problem,
-                                                           const std::array<int, 2>& descriptors) {
-  auto connected = PytorchReference::connect(descriptors, problem, id, pytorch_startup_deadline);
+                                                           const std::array<int, 2>& descriptors,
+                                                           int device) {
+  auto connected =
+      PytorchReference::connect(descriptors, problem, id, device, pytorch_startup_deadline);
   if (!connected) return connected.error();
   return std::unique_ptr<ExternalReference>(std::move(*connected));
 }
 
 }  // namespace
 
-ReferenceSource all_references() { return {make_library_reference, connect_pytorch}; }
+ReferenceSource all_references() {
+  return {make_library_reference, connect_pytorch, "cublas_fp16"};
+}
 
 std::vector<std::string> library_reference_ids(const std::string& problem) {
   std::vector<std::string> ids;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/reference_source.h"
 
 namespace rekernel {
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "harness/base/cache.h"
+#include "harness/base/fields.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/compile/cubin.h"

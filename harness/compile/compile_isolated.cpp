@@ -9,7 +9,7 @@
 #include <exception>
 #include <vector>
 
-#include "harness/base/files.h"
+#include "harness/base/fields.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"
 #include "ops/catalog.h"
@@ -32,24 +32,6 @@ std::chrono::seconds processor_time(std::chrono::milliseconds deadline) {
 constexpr const char* compiled_word = "compiled";
 constexpr const char* failure_word = "failure";
 
-using Fields = std::vector<std::string>;
-
-std::string joined(const Fields& fields) {
-  std::string bytes;
-  for (const std::string& field : fields) append_field(bytes, field);
-  return bytes;
-}
-
-std::optional<Fields> split(std::string_view bytes) {
-  Fields fields;
-  while (!bytes.empty()) {
-    auto field = take_field(bytes);
-    if (!field) return std::nullopt;
-    fields.push_back(*std::move(field));
-  }
-  return fields;
-}
-
 /// Target, header, source, fast_math, max_registers, then names and values of the defines.
 std::string request_of(const Program& program, const std::string& problem_header,
                        const std::string& target) {
@@ -60,7 +42,7 @@ std::string request_of(const Program& program, const std::string& problem_header
     fields.push_back(name);
     fields.push_back(value);
   }
-  return joined(fields);
+  return joined_fields(fields);
 }
 
 struct Request {
@@ -70,7 +52,7 @@ struct Request {
 };
 
 std::optional<Request> read_request(std::string_view bytes) {
-  const std::optional<Fields> fields = split(bytes);
+  const std::optional<Fields> fields = split_fields(bytes);
   if (!fields || fields->size() < 5 || fields->size() % 2 == 0) return std::nullopt;
   Request request;
   request.target = (*fields)[0];
@@ -131,6 +113,7 @@ CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
       return verdict(Status::compile_failed,
                      std::string("the compiler died of ") + ::strsignal(outcome.code) + limits);
     case ChildOutcome::End::exited:
+    case ChildOutcome::End::stopped:
       break;
   }
   return verdict(Status::compile_failed,
@@ -205,15 +188,16 @@ int run_compile_worker() {
 }
 
 std::string to_fields(const Result<CompileOutcome>& outcome) {
-  if (!outcome) return joined({failure_word, outcome.error().message});
-  if (!outcome->program) return joined({to_string(outcome->status), outcome->message});
+  if (!outcome) return joined_fields({failure_word, outcome.error().message});
+  if (!outcome->program) return joined_fields({to_string(outcome->status), outcome->message});
   const CompiledProgram& program = *outcome->program;
-  return joined({compiled_word, program.log, program.cubin, std::to_string(program.compile_ns)});
+  return joined_fields(
+      {compiled_word, program.log, program.cubin, std::to_string(program.compile_ns)});
 }
 
 Result<CompileOutcome> compile_outcome_from(std::string_view bytes) {
   const Error malformed{"the compiler's answer is malformed"};
-  const std::optional<Fields> fields = split(bytes);
+  const std::optional<Fields> fields = split_fields(bytes);
   if (!fields || fields->size() < 2) return malformed;
   if (fields->front() == failure_word) return Error{(*fields)[1]};
   if (fields->front() == compiled_word && fields->size() == 4) {

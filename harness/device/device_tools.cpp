@@ -163,6 +163,26 @@ extern "C" __global__ void overwrite(float4* data, unsigned long long count) {
   }
 }
 
+__device__ unsigned long long nanoseconds_now() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  return now;
+}
+
+extern "C" __global__ void stamp(unsigned long long* slot) { *slot = nanoseconds_now(); }
+
+extern "C" __global__ void longest_pause(unsigned long long duration, unsigned long long* longest) {
+  const unsigned long long start = nanoseconds_now();
+  unsigned long long last = start;
+  unsigned long long worst = 0;
+  while (last - start < duration) {
+    const unsigned long long now = nanoseconds_now();
+    if (now > last + worst) worst = now - last;
+    last = now;
+  }
+  *longest = worst;
+}
+
 // One 16-byte access a thread and blocks that come and go: on an H200 this copies 4.26 TB/s, where a
 // persistent grid with several accesses in flight per thread stays at 4.0.
 extern "C" __global__ void copy(float4* to, const float4* from, unsigned long long count) {
@@ -323,6 +343,17 @@ std::uint64_t DeviceTools::digest(const BufferView& buffer, const Stream& stream
 
 void DeviceTools::overwrite(const BufferView& buffer, const Stream& stream) const {
   launch(module_.function("overwrite"), blocks_, stream, buffer.pointer, count_of(buffer, 16));
+}
+
+void DeviceTools::stamp(const BufferView& slot, const Stream& stream) const {
+  launch_blocks(module_.function("stamp"), 1, 1, stream, slot.pointer);
+}
+
+std::int64_t DeviceTools::longest_pause_ns(std::chrono::nanoseconds duration,
+                                           const Stream& stream) const {
+  launch_blocks(module_.function("longest_pause"), 1, 1, stream,
+                static_cast<unsigned long long>(duration.count()), counter_.get());
+  return read_counter(stream);
 }
 
 void DeviceTools::copy(const BufferView& to, const BufferView& from, const Stream& stream) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,6 +53,14 @@ class DeviceTools {
 
   /// Writes the whole buffer, so that it displaces everything else from the L2 cache.
   void overwrite(const BufferView& buffer, const Stream& stream) const;
+
+  /// Writes the device's nanosecond clock, 8 bytes: after all that the stream had before, and
+  /// before all that it gets.
+  void stamp(const BufferView& slot, const Stream& stream) const;
+
+  /// One thread that looks at the clock all the time: the longest that it was kept from it, in
+  /// nanoseconds.
+  std::int64_t longest_pause_ns(std::chrono::nanoseconds duration, const Stream& stream) const;
 
   /// Copies with 16-byte accesses; sizes equal and multiples of 16.
   void copy(const BufferView& to, const BufferView& from, const Stream& stream) const;

@@ -4,16 +4,12 @@
 #include <cmath>
 #include <string>
 
-#include "ops/inputs.h"
-#include "ops/operators.h"
-
 namespace rekernel {
 
 namespace {
 
 constexpr int runs = 8;
 constexpr std::int64_t copy_bytes = std::int64_t{1} << 30;
-constexpr std::int64_t matrix_extent = 8192;
 /// A kernel cannot be this much faster than the best copy and the best library product allow.
 constexpr double plausible_share_of_floor = 0.85;
 
@@ -48,27 +44,6 @@ std::int64_t measure_copy_rate(const DeviceTools& tools, const DeviceProperties&
     tools.copy({to.get(), bytes}, {from.get(), bytes}, stream);
   });
   return std::llround(2.0 * static_cast<double>(bytes) / static_cast<double>(elapsed) * 1e9);
-}
-
-std::int64_t measure_fp16_rate(const DeviceTools& tools, const ReferenceSource& references,
-                               const Device& device, const Stream& stream) {
-  const Problem product = make_matmul_fp16(matrix_extent, matrix_extent, matrix_extent);
-  Bindings bindings;
-  std::vector<DeviceBuffer> storage;
-  for (const Tensor& tensor : product.tensors) {
-    storage.emplace_back(tensor.bytes());
-    bindings[tensor.name] = {storage.back().get(), tensor.bytes()};
-    if (tensor.role == Role::input) {
-      tools.fill(bindings[tensor.name], tensor.dtype, tensor.distribution, 1,
-                 tensor_stream(tensor.name), stream);
-    }
-  }
-  stream.synchronize();
-  Result<std::unique_ptr<Runnable>> library =
-      references.make("cublas_fp16", product, bindings, device);
-  if (!library) return 0;
-  const std::int64_t elapsed = fastest_ns(stream, [&] { (*library)->enqueue(stream.get()); });
-  return std::llround(static_cast<double>(product.operations) / static_cast<double>(elapsed) * 1e9);
 }
 
 std::int64_t floor_ns(const Problem& problem, const Ceilings& ceilings, int products) {

@@ -4,8 +4,9 @@
 #include <optional>
 
 #include "harness/device/device_tools.h"
-#include "harness/evaluation/check.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/evaluation.h"
+#include "harness/evaluation/rejection.h"
+#include "ops/problem.h"
 
 namespace rekernel {
 
@@ -13,11 +14,6 @@ namespace rekernel {
 /// and the driver's own copy, the fastest of several runs.
 std::int64_t measure_copy_rate(const DeviceTools& tools, const DeviceProperties& device,
                                const Stream& stream);
-
-/// FP16 operations per second of a large square matrix product of random values through the library
-/// reference, the fastest of several runs; 0 when the library is not there.
-std::int64_t measure_fp16_rate(const DeviceTools& tools, const ReferenceSource& references,
-                               const Device& device, const Stream& stream);
 
 /// The least time that the problem can take under these ceilings, ns: max(bytes ÷ copy rate,
 /// operations × `products` ÷ matrix rate). A rate of 0 leaves its part out.

@@ -47,16 +47,17 @@ std::string describe_failing(const ErrorStats& stats, const Tensor& output) {
 
 }  // namespace
 
-Checker::Checker(const Problem& problem, const ProblemBuffers& buffers, const DeviceTools& tools,
+Checker::Checker(const Problem& problem, const InputBuffers& inputs, const DeviceTools& tools,
                  const CompiledProgram& oracle, const std::vector<CompiledInvariant>& invariants,
                  const DeviceProperties& device, const Stream& stream)
     : problem_(problem),
-      buffers_(buffers),
       tools_(tools),
       stream_(stream),
+      snapshot_(problem.output().bytes()),
       truth_(problem.output().elements() * size_in_bytes(DType::f64)),
       violation_(size_in_bytes(DType::f64)) {
-  Bindings bindings = buffers.bindings();
+  Bindings bindings = inputs.bindings();
+  bindings[problem.output().name] = snapshot();
   bindings["truth"] = {truth_.get(), truth_.bytes()};
   bindings["violation"] = {violation_.get(), violation_.bytes()};
   oracle_ =
@@ -76,43 +77,44 @@ void Checker::compute_truth() {
   stream_.synchronize();
 }
 
+void Checker::destroy_truth() {
+  REKERNEL_CUDA(cuMemsetD8Async(truth_.get(), poison_byte, static_cast<std::size_t>(truth_.bytes()),
+                                stream_.get()));
+}
+
 ErrorStats Checker::measure_errors() {
   compute_truth();
-  const BufferView truth{truth_.get(), truth_.bytes()};
-  ErrorStats stats = tools_.compare(buffers_.output(), problem_.output().dtype, truth,
-                                    problem_.tolerance, 1.0, stream_);
-  REKERNEL_CUDA(cuMemsetD8Async(truth.pointer, poison_byte, static_cast<std::size_t>(truth.bytes),
-                                stream_.get()));
+  const ErrorStats stats =
+      tools_.compare(snapshot(), problem_.output().dtype, {truth_.get(), truth_.bytes()},
+                     problem_.tolerance, 1.0, stream_);
+  destroy_truth();
   return stats;
 }
 
-std::optional<Rejection> Checker::judge(std::uint64_t seed, const StressCase* stress,
+std::optional<Rejection> Checker::judge(const SubjectBuffers& subject, const StressCase* stress,
                                         std::optional<ErrorStats>* stats) {
-  if (auto name = buffers_.find_damaged_guard(stream_)) {
+  if (auto name = subject.find_damaged_guard(tools_, stream_)) {
     return Rejection{Status::out_of_bounds_write, "wrote past the bounds of '" + *name + "'"};
-  }
-  if (auto name = buffers_.find_modified_input(seed, stress, stream_)) {
-    return Rejection{Status::modified_input, "changed the input '" + *name + "'"};
   }
   compute_truth();
   const BufferView truth{truth_.get(), truth_.bytes()};
   // On stress inputs the absolute part of the tolerance follows the size of the results.
   const double scale = stress ? tools_.root_mean_square(truth, stream_) : 1.0;
-  const ErrorStats found = tools_.compare(buffers_.output(), problem_.output().dtype, truth,
+  const ErrorStats found = tools_.compare(snapshot(), problem_.output().dtype, truth,
                                           problem_.tolerance, scale, stream_);
   if (stats) *stats = found;
-  std::optional<Rejection> rejection = judge_values(found, stress);
+  std::optional<Rejection> rejection = judge_values(found, problem_, stress);
   if (!rejection) rejection = judge_invariants();
-  REKERNEL_CUDA(cuMemsetD8Async(truth.pointer, poison_byte, static_cast<std::size_t>(truth.bytes),
-                                stream_.get()));
+  destroy_truth();
   return rejection;
 }
 
-std::optional<Rejection> Checker::judge_values(const ErrorStats& stats, const StressCase* stress) {
+std::optional<Rejection> judge_values(const ErrorStats& stats, const Problem& problem,
+                                      const StressCase* stress) {
   if (stats.failing > 0) {
-    return Rejection{Status::wrong_result, describe_failing(stats, problem_.output())};
+    return Rejection{Status::wrong_result, describe_failing(stats, problem.output())};
   }
-  const Tolerance& tolerance = problem_.tolerance;
+  const Tolerance& tolerance = problem.tolerance;
   // These bounds are drawn for the problem's own inputs. On stress inputs an honest FP32 kernel can
   // be further off (the mean of a layer norm at 1000 ± 0.1), and the scaled tolerance has decided.
   if (stress) return std::nullopt;

@@ -6,19 +6,13 @@
 #include <vector>
 
 #include "harness/compile/compile.h"
+#include "harness/device/buffers.h"
 #include "harness/device/device_tools.h"
-#include "harness/device/problem_buffers.h"
-#include "harness/evaluation/evaluation.h"
+#include "harness/evaluation/rejection.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
 namespace rekernel {
-
-/// Why a candidate does not pass.
-struct Rejection {
-  Status status = Status::wrong_result;
-  std::string message;
-};
 
 /// An invariant of the problem, compiled.
 struct CompiledInvariant {
@@ -26,32 +20,44 @@ struct CompiledInvariant {
   CompiledProgram compiled;
 };
 
-/// Judges what is in a problem's output buffer after a run. The truth is computed after the run
-/// that it judges and destroyed afterwards, so that no kernel can find it in device memory.
+/// Values against the float64 truth: elements outside the tolerance, and on the problem's own
+/// inputs (not on stress inputs, where the scaled tolerance has decided) the bounds relative to the
+/// size of the results. Pure.
+std::optional<Rejection> judge_values(const ErrorStats& stats, const Problem& problem,
+                                      const StressCase* stress);
+
+/// Judges a snapshot of what a subject wrote. The truth is computed after the run that it judges,
+/// in memory that no candidate's process has, and destroyed afterwards.
 class Checker {
  public:
   /// Keeps references to all but the compiled programs. Throws CudaError when memory is short.
-  Checker(const Problem& problem, const ProblemBuffers& buffers, const DeviceTools& tools,
+  Checker(const Problem& problem, const InputBuffers& inputs, const DeviceTools& tools,
           const CompiledProgram& oracle, const std::vector<CompiledInvariant>& invariants,
           const DeviceProperties& device, const Stream& stream);
 
-  /// Guard bands, unchanged inputs, then the values, in this order. `stats` is set when the values
-  /// were compared. Leaves the output in place.
-  std::optional<Rejection> judge(std::uint64_t seed, const StressCase* stress,
+  /// Where the output of a run is put to be judged.
+  BufferView snapshot() const { return {snapshot_.get(), snapshot_.bytes()}; }
+
+  /// The surroundings of what the subject could write to, then the values, in this order. `stats`
+  /// is set when the values were compared.
+  std::optional<Rejection> judge(const SubjectBuffers& subject, const StressCase* stress,
                                  std::optional<ErrorStats>* stats);
 
-  /// Errors of the output that a reference wrote for the inputs that are in place.
+  /// Errors of the snapshot for the inputs that are in place.
   ErrorStats measure_errors();
+
+  /// Equal snapshots have equal digests.
+  std::uint64_t digest() const { return tools_.digest(snapshot(), stream_); }
 
  private:
   void compute_truth();
-  std::optional<Rejection> judge_values(const ErrorStats& stats, const StressCase* stress);
+  void destroy_truth();
   std::optional<Rejection> judge_invariants();
 
   const Problem& problem_;
-  const ProblemBuffers& buffers_;
   const DeviceTools& tools_;
   const Stream& stream_;
+  DeviceBuffer snapshot_;
   DeviceBuffer truth_;
   std::vector<DeviceBuffer> oracle_workspaces_;
   DeviceBuffer violation_;

@@ -147,11 +147,14 @@ boost::json::array array_of(const std::vector<T>& values) {
 }  // namespace
 
 boost::json::object to_json(const GpuConditions& conditions) {
-  return {{"sm_clock_mhz", conditions.sm_clock_mhz},
-          {"temperature_c", conditions.temperature_c},
-          {"power_w", conditions.power_w},
-          {"throttle_reasons", conditions.throttle_reasons},
-          {"rejected_samples", conditions.rejected_samples}};
+  boost::json::object json{{"sm_clock_mhz", conditions.sm_clock_mhz},
+                           {"temperature_c", conditions.temperature_c},
+                           {"power_w", conditions.power_w},
+                           {"throttle_reasons", conditions.throttle_reasons},
+                           {"rejected_samples", conditions.rejected_samples}};
+  // Older recordings lack it, and must be written again as they were.
+  if (conditions.longest_pause_ns > 0) json["longest_pause_ns"] = conditions.longest_pause_ns;
+  return json;
 }
 
 GpuConditions conditions_from_json(JsonReader reader) {
@@ -162,6 +165,9 @@ GpuConditions conditions_from_json(JsonReader reader) {
   conditions.throttle_reasons = reader.required("throttle_reasons").integer(int64_min, int64_max);
   conditions.rejected_samples =
       static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
+  if (auto pause = reader.optional("longest_pause_ns")) {
+    conditions.longest_pause_ns = pause->integer(1, int64_max);
+  }
   reader.no_other_keys();
   return conditions;
 }
@@ -221,6 +227,7 @@ boost::json::object to_json(const Evaluation& evaluation) {
                            {"split_ns", std::move(split)}};
   if (evaluation.errors) json["errors"] = to_json(*evaluation.errors);
   if (evaluation.timing) json["timing"] = to_json(*evaluation.timing);
+  if (evaluation.witness) json["witness"] = to_json(*evaluation.witness);
   return json;
 }
 
@@ -263,6 +270,9 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
   }
   if (auto errors = reader.optional("errors")) evaluation.errors = read_errors(*errors);
   if (auto timing = reader.optional("timing")) evaluation.timing = read_timing(*timing);
+  if (auto witness = reader.optional("witness")) {
+    evaluation.witness = witness_from_json(*witness);
+  }
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   return evaluation;

@@ -11,6 +11,7 @@
 #include "harness/candidate/status.h"
 #include "harness/compile/compile.h"
 #include "harness/device/error_stats.h"
+#include "harness/evaluation/witness.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -46,6 +47,8 @@ struct GpuConditions {
   int power_w = 0;
   std::int64_t throttle_reasons = 0;  ///< NVML bit mask, of reasons that slow the clock
   int rejected_samples = 0;           ///< samples thrown away because of throttling
+  /// How long a kernel of ours that never pauses stood still at most: the slices of others.
+  std::int64_t longest_pause_ns = 0;
 };
 
 /// One run of an A/A experiment: times of the same work under two names, in nanoseconds.
@@ -74,6 +77,7 @@ struct Evaluation {
   std::string badge_notes;  ///< why a badge was refused, one line
 
   std::optional<Timing> timing;
+  std::optional<Witness> witness;  ///< of the same samples, by clocks out of the candidate's reach
   std::int64_t floor_ns = 0;
   std::vector<ReferenceResult> references;  ///< the headline first
   std::int64_t reference_noise_ppm =

@@ -1,6 +1,7 @@
 #include "harness/evaluation/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,12 @@ namespace {
 constexpr int tries_under_throttling = 10;
 /// Times the number of the try: time to cool down, 4.5 seconds in all.
 constexpr std::chrono::milliseconds pause_under_throttling{100};
+
+/// Places of the referee's stamps.
+enum : int { before_flush, after_flush, before_snapshot, after_snapshot, stamp_count };
+
+/// Several times the slice of time that the GPU gives to one process of several.
+constexpr std::chrono::milliseconds watch_for_pauses{12};
 
 std::mt19937_64 unforeseeable_generator() {
   std::random_device entropy;
@@ -49,36 +56,81 @@ std::uint8_t guard_byte(std::uint64_t random) {
 
 }  // namespace
 
-Sampler::Sampler(ProblemBuffers& buffers, const DeviceTools& tools, const DeviceProperties& device,
-                 const Stream& stream)
-    : buffers_(buffers),
+Sampler::Sampler(InputBuffers& inputs, const DeviceTools& tools, const DeviceProperties& device,
+                 const Stream& stream, const BufferView& snapshot)
+    : inputs_(inputs),
       tools_(tools),
       stream_(stream),
+      snapshot_(snapshot),
       cache_filler_(cache_filler_bytes(device)),
+      stamps_(stamp_count * static_cast<std::int64_t>(sizeof(std::uint64_t))),
       generator_(unforeseeable_generator()) {}
 
-std::int64_t Sampler::run(Runnable& runnable, std::uint64_t seed, const StressCase* stress) {
-  release_persisting_lines();
-  buffers_.fill_inputs(seed, stress, stream_);
-  buffers_.poison(runs_++ % 2 == 0 ? poison_byte : other_poison_byte, stream_);
-  buffers_.draw_guards(guard_byte(generator_()), stream_);
-  tools_.overwrite({cache_filler_.get(), cache_filler_.bytes()}, stream_);
-  start_.record(stream_);
-  runnable.enqueue(stream_.get());
-  stop_.record(stream_);
-  const std::int64_t elapsed = elapsed_ns(start_, stop_);
-  stream_.synchronize();  // an error of work that the events did not wait for must show here
-  return elapsed;
+BufferView Sampler::stamp_slot(int number) const {
+  constexpr std::int64_t bytes = sizeof(std::uint64_t);
+  return {stamps_.get() + static_cast<CUdeviceptr>(number * bytes), bytes};
 }
 
-std::int64_t Sampler::timed_run(Runnable& runnable) {
+void Sampler::prepare(const Subject& subject, std::uint64_t seed, const StressCase* stress) {
+  release_persisting_lines();
+  inputs_.fill(seed, stress, stream_);
+  const std::uint8_t guard = guard_byte(generator_());
+  inputs_.draw_guards(guard, stream_);
+  subject.buffers->poison(runs_++ % 2 == 0 ? poison_byte : other_poison_byte, stream_);
+  subject.buffers->draw_guards(guard, stream_);
+}
+
+RunTimes Sampler::run(const Subject& subject, std::uint64_t seed, const StressCase* stress) {
+  prepare(subject, seed, stress);
+  WordPage& words = subject.runner->words();
+  // Nobody foresees the ticket, so that no code of an earlier run can have written it.
+  const auto ticket = static_cast<std::uint32_t>(generator_());
+  subject.runner->arm(subject.number, ticket);
+  if (words.word(WordPage::go).load() == ticket) {
+    throw RunnerFailure(*subject.runner,
+                        {Status::forged_time, "the plan was let go before its time"});
+  }
+  tools_.stamp(stamp_slot(before_flush), stream_);
+  tools_.overwrite({cache_filler_.get(), cache_filler_.bytes()}, stream_);
+  tools_.stamp(stamp_slot(after_flush), stream_);
+  write_word(stream_, words.address(WordPage::go), ticket);
+  wait_for_word(stream_, words.address(WordPage::done), ticket);
+  tools_.stamp(stamp_slot(before_snapshot), stream_);
+  REKERNEL_CUDA(cuMemcpyDtoDAsync(snapshot_.pointer, subject.buffers->output().pointer,
+                                  static_cast<std::size_t>(snapshot_.bytes), stream_.get()));
+  tools_.stamp(stamp_slot(after_snapshot), stream_);
+
+  RunTimes times;
+  try {
+    times.events_ns = subject.runner->finish();
+  } catch (const RunnerFailure&) {
+    // Our stream still waits for a run that will not end.
+    words.word(WordPage::done).store(ticket);
+    stream_.synchronize();
+    throw;
+  }
+  stream_.synchronize();
+  std::array<std::int64_t, stamp_count> stamps{};
+  REKERNEL_CUDA(cuMemcpyDtoH(stamps.data(), stamps_.get(), sizeof stamps));
+  times.stamps_ns = stamps[before_snapshot] - stamps[after_flush];
+  times.flush_ns = stamps[after_flush] - stamps[before_flush];
+  times.snapshot_ns = stamps[after_snapshot] - stamps[before_snapshot];
+  if (times.events_ns <= 0) {
+    throw RunnerFailure(*subject.runner,
+                        {Status::forged_time,
+                         "its events say that it took " + std::to_string(times.events_ns) + " ns"});
+  }
+  return times;
+}
+
+RunTimes Sampler::timed_run(const Subject& subject) {
   for (int attempt = 1;; ++attempt) {
     last_seed_ = fresh_seed();
-    const std::int64_t elapsed = run(runnable, last_seed_);
-    if (!monitor_) return elapsed;
+    const RunTimes times = run(subject, last_seed_);
+    if (!monitor_) return times;
     const GpuReading reading = monitor_->read();
     readings_.push_back(reading);
-    if (!reading.throttled()) return elapsed;
+    if (!reading.throttled()) return times;
     ++rejected_samples_;
     if (attempt == tries_under_throttling) {
       throw std::runtime_error("the GPU stays throttled (NVML's reasons " +
@@ -87,6 +139,10 @@ std::int64_t Sampler::timed_run(Runnable& runnable) {
     }
     std::this_thread::sleep_for(attempt * pause_under_throttling);
   }
+}
+
+std::int64_t Sampler::longest_pause_ns() const {
+  return tools_.longest_pause_ns(watch_for_pauses, stream_);
 }
 
 GpuConditions Sampler::conditions() const {

@@ -4,45 +4,62 @@
 #include <random>
 #include <vector>
 
+#include "harness/device/buffers.h"
 #include "harness/device/device_tools.h"
-#include "harness/device/problem_buffers.h"
 #include "harness/evaluation/evaluation.h"
+#include "harness/evaluation/remote_runner.h"
+#include "harness/evaluation/witness.h"
 #include "harness/gpu/nvml.h"
 
 namespace rekernel {
 
+/// Work in a runner process that computes the problem's output when told to, and the memory that it
+/// writes.
+struct Subject {
+  RemoteRunner* runner = nullptr;
+  int number = 0;
+  SubjectBuffers* buffers = nullptr;
+};
+
 /// Runs a candidate or a reference under the one protocol that checks and timings share, so that a
 /// kernel cannot tell them apart: new inputs from a new seed, poisoned output and workspaces, guard
-/// bands of a new byte, a cold L2 cache, then the whole plan between two events.
+/// bands of a new byte, a cold L2 cache, then the whole plan, then a snapshot of the output.
 class Sampler {
  public:
-  /// Keeps references to buffers, tools and stream.
-  Sampler(ProblemBuffers& buffers, const DeviceTools& tools, const DeviceProperties& device,
-          const Stream& stream);
+  /// Keeps references to inputs, tools and stream. Every run leaves the output in `snapshot`.
+  Sampler(InputBuffers& inputs, const DeviceTools& tools, const DeviceProperties& device,
+          const Stream& stream, const BufferView& snapshot);
 
-  /// Nanoseconds of one run. The host issues everything at once and the device is still busy with
-  /// the preparation meanwhile, so that launch latency does not count.
-  std::int64_t run(Runnable& runnable, std::uint64_t seed, const StressCase* stress = nullptr);
+  /// One run. The subject's process issues the whole plan before the device may begin it, so that
+  /// no cost of launching from the host counts. Throws RunnerFailure.
+  RunTimes run(const Subject& subject, std::uint64_t seed, const StressCase* stress = nullptr);
 
   /// run, with a fresh seed; samples during which the GPU was throttled are thrown away and
   /// repeated. Throws std::runtime_error when it stays throttled. `last_seed` tells the seed of the
   /// sample that counted.
-  std::int64_t timed_run(Runnable& runnable);
+  RunTimes timed_run(const Subject& subject);
   std::uint64_t last_seed() const { return last_seed_; }
 
   /// A seed that no kernel can foresee.
   std::uint64_t fresh_seed() { return generator_(); }
 
+  /// Microseconds make no gaps on a GPU that nobody else uses: the longest time, in nanoseconds,
+  /// during which a kernel of ours that never pauses did not run.
+  std::int64_t longest_pause_ns() const;
+
   void watch(const GpuMonitor& monitor) { monitor_ = &monitor; }
   GpuConditions conditions() const;
 
  private:
-  ProblemBuffers& buffers_;
+  void prepare(const Subject& subject, std::uint64_t seed, const StressCase* stress);
+  BufferView stamp_slot(int number) const;
+
+  InputBuffers& inputs_;
   const DeviceTools& tools_;
   const Stream& stream_;
+  BufferView snapshot_;
   DeviceBuffer cache_filler_;
-  Event start_;
-  Event stop_;
+  DeviceBuffer stamps_;
   std::mt19937_64 generator_;
   unsigned runs_ = 0;
   std::uint64_t last_seed_ = 0;

@@ -19,8 +19,8 @@
 #include <thread>
 #include <utility>
 
+#include "harness/base/fields.h"
 #include "harness/base/file_descriptor.h"
-#include "harness/base/files.h"
 #include "harness/process/process_tree.h"
 
 extern char** environ;
@@ -176,7 +176,7 @@ class Supervision {
         deadline_(Clock::now() + command.startup_deadline) {}
 
   ChildOutcome run() {
-    while (child_.result.is_open() && !too_long_) {
+    while (child_.result.is_open() && !too_long_ && !stopped_) {
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
       if (left.count() <= 0) {
@@ -190,11 +190,13 @@ class Supervision {
 
  private:
   void exchange(int timeout_ms) {
-    std::array<pollfd, 2> watched{
-        {{child_.result.get(), POLLIN, 0}, {child_.errors.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> watched{{{child_.result.get(), POLLIN, 0},
+                                   {child_.errors.get(), POLLIN, 0},
+                                   {command_.stop, POLLIN, 0}}};
     if (::poll(watched.data(), watched.size(), timeout_ms) <= 0) return;
     if (watched[0].revents) read_result();
     if (watched[1].revents) read_errors();
+    if (watched[2].revents) stopped_ = true;
   }
 
   void read_result() {
@@ -217,10 +219,12 @@ class Supervision {
 
   ChildOutcome finish() {
     int status = 0;
-    const bool killed = late_ || too_long_ || !exits_by_itself(status);
+    const bool killed = late_ || too_long_ || stopped_ || !exits_by_itself(status);
     if (killed) status = kill_process_tree(child_.id, death_deadline);
     ChildOutcome outcome;
-    if (too_long_) {
+    if (stopped_) {
+      outcome.end = ChildOutcome::End::stopped;
+    } else if (too_long_) {
       outcome.end = ChildOutcome::End::result_too_long;
     } else if (late_) {
       outcome.end =
@@ -274,6 +278,7 @@ class Supervision {
   std::string errors_;
   bool late_ = false;
   bool too_long_ = false;
+  bool stopped_ = false;
 };
 
 }  // namespace

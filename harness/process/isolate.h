@@ -38,6 +38,8 @@ struct ChildCommand {
   std::chrono::milliseconds run_deadline{0};
   /// How long it may take to exit once it has closed the result pipe: CUDA's own exit can hang.
   std::chrono::milliseconds exit_deadline = std::chrono::seconds(10);
+  /// The child is killed once the other end of this pipe is closed; −1: only its deadlines end it.
+  int stop = -1;
   /// Descriptors that the child finds from first_inherited_descriptor on, in this order. They are
   /// closed here, whatever happens. Every other descriptor of the parent is closed in the child.
   std::vector<int> inherited;
@@ -45,7 +47,7 @@ struct ChildCommand {
 
 /// How a child process ended.
 struct ChildOutcome {
-  enum class End { exited, signalled, startup_deadline, run_deadline, result_too_long };
+  enum class End { exited, signalled, startup_deadline, run_deadline, result_too_long, stopped };
   End end = End::exited;
   int code = 0;            ///< exit status, or the signal's number
   std::string startup;     ///< what it said when its start-up was over

@@ -1,10 +1,11 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <optional>
 
 #include "harness/compile/compile.h"
+#include "harness/device/buffers.h"
 #include "harness/device/device_tools.h"
-#include "harness/device/problem_buffers.h"
 #include "harness/evaluation/check.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
@@ -58,22 +59,29 @@ TEST_P(GpuReference, ComputesTheProblem) {
                           properties);
   const CompiledProgram oracle = value_of(compiler.compile(problem.device_oracle, header, target));
   const Stream stream;
-  const ProblemBuffers buffers(problem, {}, tools);
-  Checker checker(problem, buffers, tools, oracle, {}, properties, stream);
+  const InputBuffers inputs(problem, tools, Surroundings::hole);
+  SubjectBuffers outputs(problem, {}, Surroundings::bands);
+  Checker checker(problem, inputs, tools, oracle, {}, properties, stream);
+  Bindings bindings = inputs.bindings();
+  bindings[problem.output().name] = outputs.output();
 
-  buffers.fill_inputs(1, nullptr, stream);
-  auto reference = make_reference(info, problem, buffers.bindings(), *device);
+  inputs.fill(1, nullptr, stream);
+  auto reference = make_reference(info, problem, bindings, *device);
   ASSERT_TRUE(reference) << reference.error().message;
   RecordProperty("details", (*reference)->details());
   EXPECT_FALSE((*reference)->details().empty());
 
   for (std::uint64_t seed : {2, 3}) {
-    buffers.fill_inputs(seed, nullptr, stream);
-    buffers.poison(poison_byte, stream);
+    inputs.fill(seed, nullptr, stream);
+    outputs.poison(poison_byte, stream);
+    outputs.draw_guards(0x75, stream);
     (*reference)->enqueue(stream.get());
     stream.synchronize();
-    EXPECT_EQ(buffers.find_modified_input(seed, nullptr, stream), std::nullopt);
-    EXPECT_EQ(buffers.find_damaged_guard(stream), std::nullopt);
+    EXPECT_EQ(inputs.find_modified(seed, nullptr, stream), std::nullopt);
+    EXPECT_EQ(outputs.find_damaged_guard(tools, stream), std::nullopt);
+    const BufferView snapshot = checker.snapshot();
+    REKERNEL_CUDA(cuMemcpyDtoDAsync(snapshot.pointer, outputs.output().pointer,
+                                    static_cast<std::size_t>(snapshot.bytes), stream.get()));
     const ErrorStats errors = checker.measure_errors();
     EXPECT_EQ(errors.unwritten, 0);
     if (const auto range = range_of(info.id)) {
@@ -85,7 +93,7 @@ TEST_P(GpuReference, ComputesTheProblem) {
     }
   }
 
-  auto again = make_reference(info, problem, buffers.bindings(), *device);
+  auto again = make_reference(info, problem, bindings, *device);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ((*again)->details(), (*reference)->details()) << "the choice was not remembered";
 }
@@ -95,14 +103,18 @@ INSTANTIATE_TEST_SUITE_P(Gpu, GpuReference, testing::ValuesIn(all_references()),
                            return info.param.problem + "_" + info.param.id;
                          });
 
+std::array<int, 2> own_descriptors(PytorchProcess& process) {
+  const std::array<int, 2> shared = value_of(process.descriptors());
+  return {::dup(shared[0]), ::dup(shared[1])};
+}
+
 TEST(GpuPytorch, TimesSoftmax) {
   const auto device = Device::open();
   if (!device) GTEST_SKIP() << device.error().message;
   auto process = PytorchProcess::spawn();
   if (!process) GTEST_SKIP() << process.error().message;
-  auto reference =
-      PytorchReference::connect((*process)->take_descriptors(), *find_problem("softmax"),
-                                "pytorch_eager", std::chrono::seconds(120));
+  auto reference = PytorchReference::connect(own_descriptors(**process), *find_problem("softmax"),
+                                             "pytorch_eager", 0, std::chrono::seconds(120));
   if (!reference) GTEST_SKIP() << reference.error().message;
   const auto times = (*reference)->time_block(5, 1);
   ASSERT_TRUE(times) << times.error().message;

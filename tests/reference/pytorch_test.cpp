@@ -1,6 +1,7 @@
 #include "reference/pytorch.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <boost/json.hpp>
 
 #include <filesystem>
@@ -18,31 +19,45 @@ using namespace std::chrono_literals;
 /// A `python3` that is a shell script of the test's.
 class Pytorch : public testing::Test {
  protected:
+  /// `reply QUESTION ANSWER` gives the answer the question's token; `hear NAME` reads a question.
+  static constexpr char answers[] =
+      "reply() { rest=${1##*\\\"token\\\":}; echo \"${2%\\}}, \\\"token\\\": ${rest%\\}}}\"; }\n"
+      "hear() { IFS= read -r \"$1\"; }\n";
+
   void python3_is(const std::string& body) {
     const fs::path path = folder_.path() / "python3";
-    std::ofstream(path) << "#!/bin/sh\n" << body << "\n";
+    std::ofstream(path) << "#!/bin/sh\n" << answers << body << "\n";
     fs::permissions(path, fs::perms::owner_all);
   }
 
   Result<std::unique_ptr<PytorchReference>> start(std::chrono::milliseconds deadline = 20s,
                                                   std::chrono::milliseconds block = 20s) {
-    Result<std::unique_ptr<ExternalProcess>> process = PytorchProcess::spawn();
+    Result<std::unique_ptr<PytorchProcess>> process = PytorchProcess::spawn();
     if (!process) return process.error();
     process_ = std::move(*process);
-    return PytorchReference::connect(process_->take_descriptors(), *find_problem("softmax"),
-                                     "pytorch_eager", deadline, block);
+    return connect(deadline, block);
+  }
+
+  /// What every evaluation does: with descriptors of its own to the process that goes on.
+  Result<std::unique_ptr<PytorchReference>> connect(std::chrono::milliseconds deadline = 20s,
+                                                    std::chrono::milliseconds block = 20s) {
+    const auto shared = process_->descriptors();
+    if (!shared) return shared.error();
+    return PytorchReference::connect({::dup((*shared)[0]), ::dup((*shared)[1])},
+                                     *find_problem("softmax"), "pytorch_eager", 0, deadline, block);
   }
 
   TemporaryFolder folder_{std::filesystem::temp_directory_path()};  // where a program may start
-  std::unique_ptr<ExternalProcess> process_;
+  std::unique_ptr<PytorchProcess> process_;
   ScopedVariable path_{"PATH", folder_.path().string() + ":/usr/bin:/bin"};
 };
 
-constexpr char ready[] = "read problem; echo '{\"ready\": true, \"torch\": \"2.11.0\"}'\n";
+constexpr char ready[] =
+    "hear problem; reply \"$problem\" '{\"ready\": true, \"torch\": \"2.11.0\"}'\n";
 
 TEST_F(Pytorch, TimesBlocks) {
   python3_is(std::string(ready) + "echo \"$problem\" > " + (folder_.path() / "problem").string() +
-             "\nwhile read block; do echo '{\"times_ns\": [1053000, 1054000]}'; done");
+             "\nwhile hear block; do reply \"$block\" '{\"times_ns\": [1053000, 1054000]}'; done");
   auto reference = start();
   ASSERT_TRUE(reference) << reference.error().message;
   EXPECT_EQ((*reference)->version(), "2.11.0");
@@ -68,7 +83,8 @@ TEST_F(Pytorch, TimesBlocks) {
 }
 
 TEST_F(Pytorch, WrongNumberOfTimesIsAnError) {
-  python3_is(std::string(ready) + "while read block; do echo '{\"times_ns\": [1]}'; done");
+  python3_is(std::string(ready) +
+             "while hear block; do reply \"$block\" '{\"times_ns\": [1]}'; done");
   auto reference = start();
   ASSERT_TRUE(reference) << reference.error().message;
   EXPECT_FALSE((*reference)->time_block(2, 0));
@@ -76,8 +92,8 @@ TEST_F(Pytorch, WrongNumberOfTimesIsAnError) {
 
 TEST_F(Pytorch, TimesThatAreNoPositiveIntegersAreErrors) {
   for (const char* times : {"[0]", "[-5]", "[1.5]", "[null]", "{}"}) {
-    python3_is(std::string(ready) + "while read block; do echo '{\"times_ns\": " + times +
-               "}'; done");
+    python3_is(std::string(ready) +
+               "while hear block; do reply \"$block\" '{\"times_ns\": " + times + "}'; done");
     auto reference = start();
     ASSERT_TRUE(reference) << reference.error().message;
     EXPECT_FALSE((*reference)->time_block(1, 0)) << times;
@@ -85,7 +101,8 @@ TEST_F(Pytorch, TimesThatAreNoPositiveIntegersAreErrors) {
 }
 
 TEST_F(Pytorch, ItsErrorIsOurs) {
-  python3_is("read problem; echo '{\"error\": \"PyTorch is not installed (no module)\"}'");
+  python3_is(
+      "hear problem; reply \"$problem\" '{\"error\": \"PyTorch is not installed (no module)\"}'");
   const auto reference = start();
   ASSERT_FALSE(reference);
   EXPECT_EQ(reference.error().message, "PyTorch is not installed (no module)");
@@ -93,22 +110,22 @@ TEST_F(Pytorch, ItsErrorIsOurs) {
 
 TEST_F(Pytorch, GarbageIsAnError) {
   for (const char* garbage :
-       {"echo hello", "echo '[1]'", "echo '{\"ready\": false, \"torch\": \"2\"}'",
-        "head -c 3000000 /dev/zero"}) {
-    python3_is(std::string("read problem; ") + garbage + "; sleep 30");
-    EXPECT_FALSE(start()) << garbage;
+       {"echo hello", "echo '[1]'", "echo '{\"ready\": true, \"torch\": \"2\"}'",
+        "reply \"$problem\" '{\"ready\": false, \"torch\": \"2\"}'", "head -c 3000000 /dev/zero"}) {
+    python3_is(std::string("hear problem; ") + garbage + "; sleep 30");
+    EXPECT_FALSE(start(500ms)) << garbage;
   }
 }
 
 TEST_F(Pytorch, LastLineOfStandardErrorExplainsAnEarlyEnd) {
-  python3_is("read problem; echo first >&2; echo 'Segmentation fault' >&2; exit 139");
+  python3_is("hear problem; echo first >&2; echo 'Segmentation fault' >&2; exit 139");
   const auto reference = start();
   ASSERT_FALSE(reference);
   EXPECT_EQ(reference.error().message, "PyTorch: python3 ended (Segmentation fault)");
 }
 
 TEST_F(Pytorch, HangingStartIsCutOff) {
-  python3_is("read problem; sleep 60");
+  python3_is("hear problem; sleep 60");
   const auto begin = std::chrono::steady_clock::now();
   const auto reference = start(300ms);
   ASSERT_FALSE(reference);
@@ -118,7 +135,7 @@ TEST_F(Pytorch, HangingStartIsCutOff) {
 
 TEST_F(Pytorch, HangingBlockIsCutOffAndTheProcessKilled) {
   const fs::path pid_file = folder_.path() / "pid";
-  python3_is(std::string(ready) + "echo $$ > " + pid_file.string() + "\nread block; sleep 60");
+  python3_is(std::string(ready) + "echo $$ > " + pid_file.string() + "\nhear block; sleep 60");
   pid_t pid = 0;
   {
     auto reference = start(20s, 300ms);
@@ -131,14 +148,19 @@ TEST_F(Pytorch, HangingBlockIsCutOffAndTheProcessKilled) {
   EXPECT_FALSE(fs::exists("/proc/" + std::to_string(pid)));
 }
 
-TEST_F(Pytorch, EndsBeforeAnythingElseIsTimed) {
-  const fs::path end = folder_.path() / "end";
-  python3_is(std::string(ready) + "read block; sleep 0.3; echo over > " + end.string());
+TEST_F(Pytorch, ServesOneEvaluationAfterTheOther) {
+  // The first evaluation does not wait for its answer; the second one gets its own all the same.
+  python3_is(std::string(ready) +
+             "hear block; late=$block\nhear again; reply \"$late\" '{\"times_ns\": [1]}'" +
+             "\nreply \"$again\" '{\"ready\": true, \"torch\": \"2.12.0\"}'\nsleep 30");
   {
-    auto reference = start();
+    auto reference = start(20s, 100ms);
     ASSERT_TRUE(reference) << reference.error().message;
+    EXPECT_FALSE((*reference)->time_block(1, 0));
   }
-  EXPECT_TRUE(fs::exists(end));
+  const auto reference = connect();
+  ASSERT_TRUE(reference) << reference.error().message;
+  EXPECT_EQ((*reference)->version(), "2.12.0");
 }
 
 TEST_F(Pytorch, MissingPythonIsAnError) {
@@ -165,8 +187,11 @@ TEST(PytorchScript, SaysThatPytorchIsMissing) {
   ScopedVariable path("PYTHONPATH", folder.path().string());
   auto process = PytorchProcess::spawn();
   ASSERT_TRUE(process) << process.error().message;
-  const auto reference = PytorchReference::connect((*process)->take_descriptors(),
-                                                   *find_problem("softmax"), "pytorch_eager", 60s);
+  const auto shared = (*process)->descriptors();
+  ASSERT_TRUE(shared) << shared.error().message;
+  const auto reference =
+      PytorchReference::connect({::dup((*shared)[0]), ::dup((*shared)[1])},
+                                *find_problem("softmax"), "pytorch_eager", 0, 60s);
   ASSERT_FALSE(reference);
   EXPECT_EQ(reference.error().message, "PyTorch is not installed (ImportError: not here)");
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "harness/base/fields.h"
 #include "harness/base/files.h"
 #include "tests/temporary.h"
 

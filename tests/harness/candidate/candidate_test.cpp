@@ -193,7 +193,7 @@ TEST(Candidate, MessagesNamePlaceAndExpectation) {
             place + "launches[0].memset: \"x\" is a tensor; only a workspace can be set");
   EXPECT_EQ(full_error("/launches/0/memset", "\"z\""),
             place + "launches[0].memset: unknown buffer \"z\"; known: x, y, zcounters, partial");
-  EXPECT_EQ(small_error("/launches", "[]"), place + "launches: expected 1 to 1024 entries, got 0");
+  EXPECT_EQ(small_error("/launches", "[]"), place + "launches: expected 1 to 512 entries, got 0");
   EXPECT_EQ(full_error("/launches", R"([{"memset": "partial", "value": 0}])"),
             place + "launches: expected at least one kernel");
   EXPECT_EQ(small_error("/launches/0/block", "[1024, 2]"),

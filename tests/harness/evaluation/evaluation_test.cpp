@@ -62,7 +62,7 @@ TEST(EvaluationJson, AnUnknownStatusIsAnError) {
 }
 
 TEST(Evaluation, EveryStatusHasANameOfItsOwn) {
-  for (int i = 0; i <= static_cast<int>(Status::implausible_time); ++i) {
+  for (int i = 0; i <= static_cast<int>(Status::forged_time); ++i) {
     const auto status = static_cast<Status>(i);
     EXPECT_EQ(status_from_string(to_string(status)), status);
   }
@@ -94,8 +94,8 @@ TEST(EvaluateOptionsJson, CarriesEverySetting) {
   options.samples = 30;
   options.seed = 7;
   options.stress = false;
-  options.once = true;
-  options.timing = false;
+  options.mode = EvaluateOptions::Mode::noise;
+  options.shared_gpu = true;
   options.check_seeds = 2;
   options.noise_runs = 100;
   options.noise_subject = "cudnn_fp32";
@@ -103,7 +103,8 @@ TEST(EvaluateOptionsJson, CarriesEverySetting) {
   const Result<EvaluateOptions> read = evaluate_options_from_json(JsonReader("options", json));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(boost::json::serialize(to_json(*read)), boost::json::serialize(json));
-  EXPECT_FALSE(read->timing);
+  EXPECT_EQ(read->mode, EvaluateOptions::Mode::noise);
+  EXPECT_TRUE(read->shared_gpu);
   EXPECT_EQ(read->check_seeds, 2);
   EXPECT_EQ(read->noise_runs, 100);
   EXPECT_EQ(read->noise_subject, "cudnn_fp32");

@@ -1,0 +1,132 @@
+#include "harness/device/buffers.h"
+
+#include <utility>
+
+#include "ops/inputs.h"
+
+namespace rekernel {
+
+namespace {
+
+constexpr std::int64_t band_bytes = 1 << 20;
+/// As of cudaMalloc, and what tensor maps ask for.
+constexpr std::int64_t alignment = 1024;
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+const Distribution& distribution_of(const Tensor& tensor, const StressCase* stress) {
+  if (stress) {
+    if (auto found = stress->inputs.find(tensor.name); found != stress->inputs.end()) {
+      return found->second;
+    }
+  }
+  return tensor.distribution;
+}
+
+}  // namespace
+
+std::variant<GuardedBuffer::Lendable, DeviceBuffer> GuardedBuffer::allocate(
+    std::int64_t bytes, Surroundings surroundings) {
+  if (surroundings == Surroundings::nothing) return DeviceBuffer(bytes);
+  const int bands = surroundings == Surroundings::bands ? 2 : 1;
+  DeviceAllocation allocation = DeviceAllocation::create(aligned(bytes) + bands * band_bytes);
+  DeviceMapping mapping(allocation, Access::read_and_write);
+  return Lendable{std::move(allocation), std::move(mapping)};
+}
+
+GuardedBuffer::GuardedBuffer(std::int64_t bytes, Surroundings surroundings)
+    : bytes_(bytes), memory_(allocate(bytes, surroundings)), mapped_bytes_(bytes), offset_(0) {
+  if (surroundings == Surroundings::nothing) return;
+  mapped_bytes_ = allocation().bytes();
+  offset_ = surroundings == Surroundings::bands ? band_bytes : mapped_bytes_ - aligned(bytes);
+}
+
+BufferView GuardedBuffer::view() const {
+  if (const auto* plain = std::get_if<DeviceBuffer>(&memory_)) return {plain->get(), bytes_};
+  return {std::get<Lendable>(memory_).mapping.begin() + static_cast<CUdeviceptr>(offset_), bytes_};
+}
+
+std::vector<BufferView> GuardedBuffer::bands() const {
+  const CUdeviceptr begin = view().pointer;
+  const std::int64_t behind = mapped_bytes_ - offset_ - bytes_;
+  std::vector<BufferView> bands;
+  if (offset_ > 0) bands.push_back({begin - static_cast<CUdeviceptr>(offset_), offset_});
+  if (behind > 0) bands.push_back({begin + static_cast<CUdeviceptr>(bytes_), behind});
+  return bands;
+}
+
+void GuardedBuffer::draw_guards(std::uint8_t guard, const Stream& stream) {
+  guard_ = guard;
+  for (const BufferView& band : bands()) {
+    REKERNEL_CUDA(
+        cuMemsetD8Async(band.pointer, guard_, static_cast<std::size_t>(band.bytes), stream.get()));
+  }
+}
+
+std::int64_t GuardedBuffer::damaged_bytes(const DeviceTools& tools, const Stream& stream) const {
+  std::int64_t damaged = 0;
+  for (const BufferView& band : bands()) damaged += tools.count_other_bytes(band, guard_, stream);
+  return damaged;
+}
+
+void Buffers::add(const std::string& name, std::int64_t bytes, Surroundings surroundings) {
+  const auto [added, is_new] = buffers_.try_emplace(name, bytes, surroundings);
+  if (is_new) bindings_[name] = added->second.view();
+}
+
+void Buffers::poison(std::uint8_t byte, const Stream& stream) const {
+  for (const auto& [name, view] : bindings_) {
+    REKERNEL_CUDA(
+        cuMemsetD8Async(view.pointer, byte, static_cast<std::size_t>(view.bytes), stream.get()));
+  }
+}
+
+void Buffers::draw_guards(std::uint8_t guard, const Stream& stream) {
+  for (auto& [name, buffer] : buffers_) buffer.draw_guards(guard, stream);
+}
+
+std::optional<std::string> Buffers::find_damaged_guard(const DeviceTools& tools,
+                                                       const Stream& stream) const {
+  for (const auto& [name, buffer] : buffers_) {
+    if (buffer.damaged_bytes(tools, stream) != 0) return name;
+  }
+  return std::nullopt;
+}
+
+InputBuffers::InputBuffers(const Problem& problem, const DeviceTools& tools,
+                           Surroundings surroundings)
+    : problem_(problem), tools_(tools) {
+  for (const Tensor& tensor : problem.tensors) {
+    if (tensor.role == Role::input) add(tensor.name, tensor.bytes(), surroundings);
+  }
+}
+
+void InputBuffers::fill(std::uint64_t seed, const StressCase* stress, const Stream& stream) const {
+  for (const Tensor& tensor : problem_.tensors) {
+    if (tensor.role != Role::input) continue;
+    tools_.fill(bindings().at(tensor.name), tensor.dtype, distribution_of(tensor, stress), seed,
+                tensor_stream(tensor.name), stream);
+  }
+}
+
+std::optional<std::string> InputBuffers::find_modified(std::uint64_t seed, const StressCase* stress,
+                                                       const Stream& stream) const {
+  for (const Tensor& tensor : problem_.tensors) {
+    if (tensor.role != Role::input) continue;
+    if (tools_.count_input_mismatches(bindings().at(tensor.name), tensor.dtype,
+                                      distribution_of(tensor, stress), seed,
+                                      tensor_stream(tensor.name), stream) != 0) {
+      return tensor.name;
+    }
+  }
+  return std::nullopt;
+}
+
+SubjectBuffers::SubjectBuffers(const Problem& problem, const std::vector<Workspace>& workspaces,
+                               Surroundings surroundings)
+    : output_name_(problem.output().name) {
+  add(output_name_, problem.output().bytes(), surroundings);
+  for (const Workspace& workspace : workspaces) add(workspace.name, workspace.bytes, surroundings);
+}
+
+}  // namespace rekernel

@@ -1,0 +1,265 @@
+#include "harness/evaluation/launcher.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <future>
+#include <optional>
+#include <thread>
+
+#include "harness/base/cache.h"
+#include "harness/base/fields.h"
+#include "harness/base/file_descriptor.h"
+#include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/referee.h"
+#include "harness/evaluation/rig.h"
+#include "harness/process/channel.h"
+#include "harness/process/sandbox.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace {
+
+using Mode = EvaluateOptions::Mode;
+
+/// The largest file that the driver or a library may write: the driver keeps code that it compiles
+/// itself, and shares memory through files.
+constexpr std::int64_t largest_file = std::int64_t{1} << 30;
+constexpr int most_open_files = 4096;  // CUDA opens dozens for each GPU of the machine
+/// Threads that may be busy all the time: CUDA's waits spin, and our own programs compile.
+constexpr int busy_threads = 16;
+/// A runner whose referee has hung up has little left to do.
+constexpr std::chrono::seconds farewell{2};
+
+/// The limits of a child that uses CUDA. Its address space is not one of them: CUDA reserves
+/// terabytes of addresses. Nor are its private pages (RLIMIT_DATA): nothing says how many the
+/// driver may need.
+ChildLimits device_limits(const EvaluateOptions& options) {
+  ChildLimits limits;
+  limits.processor_time = busy_threads * (options.startup_deadline + options.run_deadline);
+  limits.file_bytes = largest_file;
+  limits.open_files = most_open_files;
+  return limits;
+}
+
+/// The candidate's machine code for the device, from the cache or from a child.
+Result<CompileOutcome> compile_for_device(const Candidate& candidate, int device) try {
+  const Result<ComputeCapability> capability = compute_capability(device);
+  if (!capability) return capability.error();
+  if (!runs_on(candidate.arch, capability->major, capability->minor)) {
+    return Error{"not compiled: the device cannot run it"};  // the referee says so too
+  }
+  const Result<Compiler> compiler = Compiler::load();
+  if (!compiler) return compiler.error();
+  return compile_isolated(*compiler, candidate.program,
+                          problem_header(*find_problem(candidate.problem)),
+                          Compiler::target_for_device(capability->major, capability->minor));
+} catch (const std::exception& error) {
+  return Error{error.what()};
+}
+
+/// A runner process and the thread that watches it, which it dies with. It is ended when this goes.
+class RunnerChild {
+ public:
+  /// Gives the referee's ends of the conversation to `referee`.
+  static Result<std::unique_ptr<RunnerChild>> start(const std::string& problem,
+                                                    const EvaluateOptions& options,
+                                                    std::vector<int>& referee) {
+    auto sockets = Channel::sockets();
+    if (!sockets) return sockets.error();
+    Result<FileDescriptor> words = WordPage::create();
+    if (!words) return words.error();
+    int stop[2];
+    if (::pipe2(stop, O_CLOEXEC) != 0) {
+      return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};
+    }
+    ChildCommand command;
+    command.arguments = {own_executable(), "runner-worker", std::to_string(options.device),
+                         problem};
+    command.limits = device_limits(options);
+    // The referee's deadlines end an evaluation; these are for a referee that is gone.
+    command.startup_deadline = options.startup_deadline + options.run_deadline;
+    command.run_deadline = command.startup_deadline;
+    command.stop = stop[0];
+    const int copy = ::fcntl(words->get(), F_DUPFD_CLOEXEC, 0);
+    command.inherited = {sockets->second.release(), copy};
+    referee.push_back(sockets->first.release());
+    referee.push_back(words->release());
+    return std::unique_ptr<RunnerChild>(
+        new RunnerChild(std::move(command), FileDescriptor(stop[0]), FileDescriptor(stop[1])));
+  }
+
+  /// How it ended: by itself, now that its referee is gone, or stopped.
+  const Result<ChildOutcome>& end() {
+    if (outcome_.wait_for(farewell) != std::future_status::ready) stop_.close();
+    return outcome_.get();
+  }
+
+  ~RunnerChild() { stop_.close(); }
+
+ private:
+  RunnerChild(ChildCommand command, FileDescriptor watched, FileDescriptor stop)
+      : watched_(std::move(watched)),
+        stop_(std::move(stop)),
+        outcome_(std::async(std::launch::async, [command = std::move(command)]() mutable {
+                   return run_sandboxed(std::move(command), SandboxDevices::gpu);
+                 }).share()) {}
+
+  FileDescriptor watched_;
+  FileDescriptor stop_;
+  std::shared_future<Result<ChildOutcome>> outcome_;
+};
+
+/// What a process that gave no report says of the candidate, or of the harness.
+void note_dead_process(Evaluation& evaluation, const ChildOutcome& outcome) {
+  const std::string words = outcome.last_words.empty() ? "" : ": " + outcome.last_words;
+  evaluation.status = Status::crashed;
+  switch (outcome.end) {
+    case ChildOutcome::End::startup_deadline:
+      evaluation.status = Status::timed_out;
+      evaluation.message = "not ready to run by the start-up deadline" + words;
+      break;
+    case ChildOutcome::End::run_deadline:
+      evaluation.status = Status::timed_out;
+      evaluation.message = "not done by the run deadline" + words;
+      break;
+    case ChildOutcome::End::signalled:
+      evaluation.message = std::string("the process died of ") + strsignal(outcome.code) + words;
+      break;
+    case ChildOutcome::End::result_too_long:
+      evaluation.message = "the process wrote a report without end" + words;
+      break;
+    case ChildOutcome::End::exited:
+      evaluation.message = "the process ended with status " + std::to_string(outcome.code) + words;
+      break;
+    case ChildOutcome::End::stopped:
+      evaluation.message = "the process was stopped" + words;
+      break;
+  }
+}
+
+/// Everything that one evaluation starts.
+struct Processes {
+  ChildCommand referee;
+  std::unique_ptr<RunnerChild> candidate;
+  std::unique_ptr<RunnerChild> libraries;
+};
+
+Result<Ok> start_runners(Processes& processes, const std::string& problem,
+                         const EvaluateOptions& options, bool with_libraries) {
+  auto candidate = RunnerChild::start(problem, options, processes.referee.inherited);
+  if (!candidate) return candidate.error();
+  processes.candidate = std::move(*candidate);
+  if (!with_libraries) return Ok{};
+  auto libraries = RunnerChild::start(problem, options, processes.referee.inherited);
+  if (!libraries) return libraries.error();
+  processes.libraries = std::move(*libraries);
+  return Ok{};
+}
+
+Result<Ok> add_externals(ChildCommand& referee, const EvaluateOptions& options,
+                         ExternalSession* session) {
+  for (std::size_t i = 0; i < options.external_references.size(); ++i) {
+    if (!session) return Error{"no external references here"};
+    const Result<std::array<int, 2>> descriptors = session->descriptors();
+    if (!descriptors) return descriptors.error();
+    for (const int descriptor : *descriptors) {
+      referee.inherited.push_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    }
+  }
+  return Ok{};
+}
+
+void close_all(const std::vector<int>& descriptors) {
+  for (const int descriptor : descriptors) ::close(descriptor);
+}
+
+}  // namespace
+
+EvaluationReport LocalLauncher::evaluate_once(const Candidate& candidate,
+                                              const EvaluateOptions& options) {
+  EvaluationReport report = blank_report(candidate);
+  const std::shared_future<Result<CompileOutcome>> compiled =
+      std::async(std::launch::async, compile_for_device, std::cref(candidate), options.device)
+          .share();
+  const bool alone = options.mode == Mode::once;
+  const bool with_libraries = !alone && needs_libraries(options, *find_problem(candidate.problem));
+  Processes processes;
+  ChildCommand& command = processes.referee;
+  Result<Ok> ready = alone ? Result<Ok>(Ok{})
+                           : start_runners(processes, candidate.problem, options, with_libraries);
+  if (ready) ready = add_externals(command, options, session_);
+  if (!ready) {
+    close_all(command.inherited);
+    report.failure = ready.error().message;
+    return report;
+  }
+  command.arguments = {own_executable(), "referee-worker"};
+  command.input = referee_request(candidate, options, with_libraries);
+  command.more_input = [compiled] {
+    std::string bytes;
+    append_field(bytes, to_fields(compiled.get()));
+    return bytes;
+  };
+  command.limits = device_limits(options);
+  command.startup_deadline = options.startup_deadline;
+  command.run_deadline = options.run_deadline;
+  const Result<ChildOutcome> outcome = run_sandboxed(std::move(command), SandboxDevices::gpu);
+  if (!outcome) {
+    report.failure = outcome.error().message;
+    return report;
+  }
+  remember_all(outcome->startup);
+  if (processes.libraries) {
+    // No code of a candidate ever ran there.
+    if (const Result<ChildOutcome>& end = processes.libraries->end()) remember_all(end->startup);
+  }
+  // A report counts only from a referee that ended well: one that dies while writing wrote no
+  // verdict.
+  if (outcome->end == ChildOutcome::End::exited && outcome->code == 0) {
+    Result<EvaluationReport> received = report_from_json(outcome->result);
+    if (!received) {
+      report.failure = received.error().message;
+      return report;
+    }
+    report = std::move(*received);
+    if (report.runner_is_gone) {
+      const Result<ChildOutcome>& end = processes.candidate->end();
+      if (end) note_dead_process(report.evaluation, *end);
+    }
+    return report;
+  }
+  if (compiled.get() && !compiled.get()->program) {
+    // The compiler's verdict stands, whatever became of the referee that waited for it.
+    report.evaluation.status = compiled.get()->status;
+    report.evaluation.message = compiled.get()->message;
+    return report;
+  }
+  note_dead_process(report.evaluation, *outcome);
+  return report;
+}
+
+EvaluationReport LocalLauncher::evaluate(const Candidate& candidate,
+                                         const EvaluateOptions& options) {
+  EvaluationReport report = evaluate_once(candidate, options);
+  if (!report.faulted) return report;
+  EvaluateOptions diagnosis = options;
+  diagnosis.mode = Mode::diagnosis;
+  diagnosis.references.clear();
+  diagnosis.external_references.clear();
+  const EvaluationReport found = evaluate_once(candidate, diagnosis);
+  const Status status = found.evaluation.status;
+  if (found.failure.empty() &&
+      (status == Status::out_of_bounds_write || status == Status::modified_input)) {
+    report.evaluation.status = status;
+    report.evaluation.message = found.evaluation.message + " (" + report.evaluation.message + ")";
+  }
+  return report;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,260 @@
+#include "harness/evaluation/modes.h"
+
+#include <chrono>
+
+#include "harness/evaluation/ceilings.h"
+#include "harness/evaluation/time.h"
+#include "harness/evaluation/trial.h"
+
+namespace rekernel {
+
+namespace {
+
+using Mode = EvaluateOptions::Mode;
+
+constexpr int diagnosis_runs = 3;
+/// A kernel that watches the clock all the time is not kept from it for so long on a GPU that it
+/// has for itself: slices of time are longer by orders of magnitude.
+constexpr std::int64_t longest_pause_ns = 100000;
+
+void note_shared_gpu(Rig& rig, Evaluation& result) {
+  const std::int64_t pause_ns = rig.sampler.longest_pause_ns();
+  result.conditions.longest_pause_ns = std::max(result.conditions.longest_pause_ns, pause_ns);
+  if (pause_ns <= longest_pause_ns || rig.options.shared_gpu) return;
+  throw SetupFailure(
+      "the GPU is being shared: a kernel of ours that never pauses stood still for " +
+      std::to_string(pause_ns / 1000) +
+      " us. Times would mean nothing; end what else computes there, or give "
+      "--shared-gpu, whose times are not recorded");
+}
+
+void note_conditions(const Rig& rig, Evaluation& result) {
+  const std::int64_t pause_ns = result.conditions.longest_pause_ns;
+  result.conditions = rig.sampler.conditions();
+  result.conditions.longest_pause_ns = pause_ns;
+}
+
+/// Everything that the output alone can show, before any time is taken.
+std::optional<Rejection> check_output(Trial& trial, const EvaluateOptions& options) {
+  std::optional<Rejection> rejection = trial.check_seeds(options.check_seeds);
+  if (!rejection) rejection = trial.check_determinism();
+  if (!rejection) rejection = trial.check_stress_inputs();
+  return rejection;
+}
+
+std::optional<Rejection> judge(Rig& rig, Trial& trial, const ClockCalibration& calibration,
+                               EvaluationReport& report) {
+  Evaluation& result = report.evaluation;
+  std::optional<Rejection> rejection = check_output(trial, rig.options);
+  if (!rejection) rejection = trial.time_samples(calibration);
+  if (!rejection) rejection = trial.time_external_references();
+  if (!rejection) {
+    rejection = check_plausibility(result.timing->median_ns, rig.problem, report.ceilings,
+                                   rig.device.properties());
+  }
+  if (!rejection) note_shared_gpu(rig, result);
+  note_conditions(rig, result);
+  return rejection;
+}
+
+std::optional<Rejection> measure_errors(Rig& rig, Trial& trial) {
+  std::optional<Rejection> rejection = check_output(trial, rig.options);
+  if (!rejection) rejection = trial.judge_samples();
+  trial.note_references_without_times();
+  return rejection;
+}
+
+/// To which buffer was written where nothing may be.
+std::optional<Rejection> diagnose(Rig& rig, const Subject& subject) {
+  for (int run = 0; run < diagnosis_runs; ++run) {
+    const std::uint64_t seed = rig.sampler.fresh_seed();
+    std::optional<RunnerFailure> failure;
+    try {
+      rig.sampler.run(subject, seed);
+    } catch (const RunnerFailure& caught) {
+      failure = caught;
+    }
+    for (const Buffers* buffers :
+         {static_cast<Buffers*>(subject.buffers), static_cast<Buffers*>(&rig.inputs)}) {
+      if (auto name = buffers->find_damaged_guard(rig.tools, rig.stream)) {
+        return Rejection{Status::out_of_bounds_write, "wrote past the bounds of '" + *name + "'"};
+      }
+    }
+    if (auto name = rig.inputs.find_modified(seed, nullptr, rig.stream)) {
+      return Rejection{Status::modified_input, "changed the input '" + *name + "'"};
+    }
+    if (failure) throw *failure;
+  }
+  return std::nullopt;
+}
+
+/// The subject of an A/A experiment in one of the two processes.
+Subject noise_subject(Rig& rig, RemoteRunner& runner, SubjectBuffers& buffers) {
+  const RemoteRunner::Reference made =
+      or_setup_failure(runner.make_reference(rig.options.noise_subject));
+  return {&runner, made.subject, &buffers};
+}
+
+/// The same work as two subjects, in the candidate's process and in the libraries', by the code
+/// that times a candidate and its references.
+void time_against_itself(Rig& rig, const Subject& first, const Subject& second,
+                         EvaluationReport& report) {
+  const auto sample_of = [&](const Subject& subject) {
+    return [&] { return rig.sampler.timed_run(subject).events_ns; };
+  };
+  for (int run = 0; run < rig.options.noise_runs; ++run) {
+    auto samples = measure_interleaved({{"first", sample_of(first)}, {"second", sample_of(second)}},
+                                       rig.options.samples);
+    report.noise.push_back({std::move(samples["first"]), std::move(samples["second"])});
+  }
+  note_shared_gpu(rig, report.evaluation);
+  note_conditions(rig, report.evaluation);
+  rig.laps.lap("noise");
+}
+
+std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
+  note_shared_gpu(rig, report.evaluation);
+  if (!rig.options.noise_subject.empty()) {
+    const Subject first = noise_subject(rig, *rig.runner, rig.candidate_buffers);
+    const Subject second = noise_subject(rig, *rig.libraries, *rig.library_buffers);
+    occasion.started();
+    time_against_itself(rig, first, second, report);
+    ReferenceResult reference;
+    reference.id = rig.options.noise_subject;
+    if (!rig.references.empty()) reference.details = rig.references.front().details;
+    report.evaluation.references.push_back(std::move(reference));
+    return std::nullopt;
+  }
+  const CompileOutcome outcome = or_setup_failure(occasion.compiled());
+  const LoadedCandidate loaded = load_candidate_code(rig, outcome, report.evaluation);
+  if (loaded.rejection) return loaded.rejection;
+  const Subject second{rig.libraries.get(),
+                       or_setup_failure(rig.libraries->load(rig.candidate, *outcome.program)),
+                       &*rig.library_buffers};
+  occasion.started();
+  if (auto rejection = Trial(rig, loaded.subject, report.evaluation).check_seeds(1)) {
+    return rejection;
+  }
+  time_against_itself(rig, loaded.subject, second, report);
+  return std::nullopt;
+}
+
+/// From a complete rig to a status.
+std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
+  const auto begin = [&] {
+    rig.runner->begin();
+    if (rig.libraries) rig.libraries->begin();
+    occasion.started();
+  };
+  if (auto rejection = rig.check_architecture()) return rejection;
+  if (rig.options.mode == Mode::noise) {
+    Occasion announced = occasion;
+    announced.started = begin;
+    return run_noise(rig, announced, report);
+  }
+  ClockCalibration calibration;
+  if (rig.options.mode == Mode::verdict) {
+    note_shared_gpu(rig, report.evaluation);
+    report.ceilings.copy_bytes_per_s =
+        measure_copy_rate(rig.tools, rig.device.properties(), rig.stream);
+    report.ceilings.fp16_flops_per_s = rig.matrix_rate;
+    report.evaluation.floor_ns =
+        floor_ns(rig.problem, report.ceilings, rig.problem.matrix_products);
+    rig.laps.lap("ceilings");
+    calibration = calibrate_clock(rig);
+  }
+  const CompileOutcome outcome = or_setup_failure(occasion.compiled());
+  rig.laps.lap("compile");
+  begin();
+  const LoadedCandidate loaded = load_candidate_code(rig, outcome, report.evaluation);
+  if (loaded.rejection) return loaded.rejection;
+  if (rig.options.mode == Mode::diagnosis) return diagnose(rig, loaded.subject);
+  Trial trial(rig, loaded.subject, report.evaluation);
+  if (rig.options.mode == Mode::errors) return measure_errors(rig, trial);
+  return judge(rig, trial, calibration, report);
+}
+
+void note_status(const std::optional<Rejection>& rejection, Evaluation& result) {
+  result.status = rejection ? rejection->status : Status::passed;
+  if (rejection) result.message = rejection->message;
+}
+
+/// Runs the work and turns its failures into a report.
+template <class Work>
+EvaluationReport reported(const Candidate& candidate, Work work) {
+  EvaluationReport report = blank_report(candidate);
+  try {
+    work(report);
+  } catch (const SetupFailure& failure) {
+    report.failure = failure.what();
+  } catch (const CudaError& error) {
+    report.failure = error.what();  // of our own context: no candidate is in it
+  }
+  return report;
+}
+
+}  // namespace
+
+EvaluationReport evaluate_with(const Occasion& occasion, Connections connections) {
+  return reported(occasion.candidate, [&](EvaluationReport& report) {
+    Laps laps(report.evaluation.split_ns);
+    Rig rig(occasion.candidate, occasion.problem, occasion.options, occasion.references,
+            std::move(connections), report, laps);
+    try {
+      note_status(run_mode(rig, occasion, report), report.evaluation);
+    } catch (const RunnerFailure& failure) {
+      if (!failure.is_of(*rig.runner)) {
+        throw SetupFailure(std::string("the libraries' process: ") + failure.what());
+      }
+      note_status(failure.rejection(), report.evaluation);
+      report.faulted = failure.kind() == RunnerFailure::Kind::faulted;
+      report.runner_is_gone = failure.kind() == RunnerFailure::Kind::gone;
+    }
+  });
+}
+
+EvaluationReport run_once(const Occasion& occasion) {
+  return reported(occasion.candidate, [&](EvaluationReport& report) {
+    Evaluation& result = report.evaluation;
+    const Device device = or_setup_failure(Device::open(occasion.options.device));
+    const DeviceProperties& properties = device.properties();
+    report.device = properties;
+    result.target = Compiler::target_for_device(properties.major, properties.minor);
+    OwnPrograms programs(occasion.problem, result.target);
+    const Stream stream;
+    const DeviceTools tools(or_setup_failure(programs.tools.get()), properties);
+    const InputBuffers inputs(occasion.problem, tools, Surroundings::nothing);
+    const SubjectBuffers buffers(occasion.problem, occasion.candidate.program.workspaces,
+                                 Surroundings::nothing);
+    Checker checker(occasion.problem, inputs, tools, or_setup_failure(programs.oracle.get()), {},
+                    properties, stream);
+    const CompileOutcome outcome = or_setup_failure(occasion.compiled());
+    if (!outcome.program) return note_status(Rejection{outcome.status, outcome.message}, result);
+    Bindings bindings = inputs.bindings();
+    for (const auto& [name, view] : buffers.bindings()) bindings[name] = view;
+    Result<std::unique_ptr<Runnable>> runnable =
+        make_runnable(occasion.candidate.program, *outcome.program, bindings, properties);
+    if (!runnable) {
+      return note_status(Rejection{Status::launch_failed, runnable.error().message}, result);
+    }
+    const std::uint64_t seed = occasion.options.seed.value_or(1);
+    result.seeds.push_back(seed);
+    inputs.fill(seed, nullptr, stream);
+    occasion.started();
+    try {
+      (*runnable)->enqueue(stream.get());
+      stream.synchronize();
+    } catch (const CudaError& error) {
+      return note_status(Rejection{Status::crashed, error.what()}, result);
+    }
+    const BufferView snapshot = checker.snapshot();
+    REKERNEL_CUDA(cuMemcpyDtoDAsync(snapshot.pointer, buffers.output().pointer,
+                                    static_cast<std::size_t>(snapshot.bytes), stream.get()));
+    std::optional<ErrorStats> stats;
+    const std::optional<Rejection> rejection = checker.judge(buffers, nullptr, &stats);
+    result.errors = stats;
+    note_status(rejection, result);
+  });
+}
+
+}  // namespace rekernel

@@ -1,0 +1,128 @@
+#include "harness/evaluation/referee.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <exception>
+
+#include "harness/base/cache.h"
+#include "harness/base/fields.h"
+#include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/modes.h"
+#include "harness/process/isolate.h"
+#include "harness/process/sandbox.h"
+#include "harness/process/system_calls.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace {
+
+constexpr const char* where_request = "evaluation request";
+
+struct Request {
+  EvaluateOptions options;
+  bool with_libraries = false;
+  Candidate candidate;
+};
+
+Result<Request> read_request(const std::string& text) {
+  Result<boost::json::value> json = parse_json(text, where_request);
+  if (!json) return json.error();
+  JsonReader reader(where_request, *json);
+  Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
+  if (!options) return options.error();
+  const bool with_libraries = reader.required("with_libraries").boolean();
+  const std::string plan = reader.required("plan").string();
+  std::string source = reader.required("source").string();
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  Result<Candidate> candidate = parse_candidate(plan, std::move(source), where_request);
+  if (!candidate) return candidate.error();
+  return Request{std::move(*options), with_libraries, std::move(*candidate)};
+}
+
+/// Descriptors in the order in which the launcher lists them.
+class Inherited {
+ public:
+  FileDescriptor next() { return FileDescriptor(next_++); }
+  RunnerConnection runner() {
+    FileDescriptor socket = next();
+    return {std::move(socket), next()};
+  }
+  std::array<int, 2> external() {
+    next_ += 2;
+    return {next_ - 2, next_ - 1};
+  }
+
+ private:
+  int next_ = first_inherited_descriptor;
+};
+
+Connections inherited_connections(const Request& request) {
+  Inherited inherited;
+  Connections connections;
+  connections.candidate = inherited.runner();
+  if (request.with_libraries) connections.libraries = inherited.runner();
+  for (std::size_t i = 0; i < request.options.external_references.size(); ++i) {
+    connections.externals.push_back(inherited.external());
+  }
+  return connections;
+}
+
+Result<CompileOutcome> read_compiled() {
+  const Result<std::string> fields = read_field(STDIN_FILENO);
+  if (!fields) return Error{"the candidate's machine code did not arrive"};
+  return compile_outcome_from(*fields);
+}
+
+}  // namespace
+
+std::string referee_request(const Candidate& candidate, const EvaluateOptions& options,
+                            bool with_libraries) {
+  std::string field;
+  append_field(field,
+               boost::json::serialize(boost::json::object{{"options", to_json(options)},
+                                                          {"with_libraries", with_libraries},
+                                                          {"plan", candidate_json(candidate)},
+                                                          {"source", candidate.program.source}}));
+  return field;
+}
+
+int run_referee_worker(const ReferenceSource& references) {
+  if (::fcntl(result_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    return 2;  // started by hand: there is no pipe to report to
+  }
+  if (!sandbox_is_refused()) (void)lock_down().ok();
+  keep_cache_entries_for_parent();
+  bool started = false;
+  const auto start = [&started] {
+    if (!started) report_started(result_descriptor, new_cache_entries());
+    started = true;
+  };
+  EvaluationReport report;
+  const Result<std::string> text = read_field(STDIN_FILENO);
+  Result<Request> request = text ? read_request(*text) : Result<Request>(text.error());
+  if (!request) {
+    report.evaluation.status = Status::invalid_plan;
+    report.evaluation.message = request.error().message;
+  } else {
+    const Occasion occasion{request->candidate, *find_problem(request->candidate.problem),
+                            request->options,   references,
+                            read_compiled,      start};
+    try {
+      report = request->options.mode == EvaluateOptions::Mode::once
+                   ? run_once(occasion)
+                   : evaluate_with(occasion, inherited_connections(*request));
+    } catch (const std::exception& error) {
+      report.failure = error.what();
+    }
+  }
+  start();
+  write_all(result_descriptor, boost::json::serialize(to_json(report)));
+  // CUDA's own destructors can hang; everything is said.
+  ::_exit(0);
+}
+
+}  // namespace rekernel

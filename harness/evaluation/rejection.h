@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "harness/candidate/status.h"
+
+namespace rekernel {
+
+/// Why a candidate does not pass.
+struct Rejection {
+  Status status = Status::wrong_result;
+  std::string message;
+};
+
+}  // namespace rekernel

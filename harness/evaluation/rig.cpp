@@ -1,0 +1,219 @@
+#include "harness/evaluation/rig.h"
+
+#include <algorithm>
+
+#include "harness/compile/compile.h"
+#include "harness/evaluation/calibration.h"
+#include "ops/inputs.h"
+#include "ops/operators.h"
+
+namespace rekernel {
+
+namespace {
+
+using Mode = EvaluateOptions::Mode;
+
+constexpr std::int64_t matrix_extent = 8192;
+constexpr int calibration_warm_ups = 2;
+constexpr int calibration_runs = 12;
+
+std::vector<CompiledInvariant> compiled_invariants(const Problem& problem, OwnPrograms& programs) {
+  std::vector<CompiledInvariant> compiled;
+  for (std::size_t i = 0; i < problem.invariants.size(); ++i) {
+    compiled.push_back({&problem.invariants[i], or_setup_failure(programs.invariants[i].get())});
+  }
+  return compiled;
+}
+
+Surroundings surroundings_of(const EvaluateOptions& options) {
+  return options.mode == Mode::diagnosis ? Surroundings::bands : Surroundings::hole;
+}
+
+Device opened(const EvaluateOptions& options, EvaluationReport& report) {
+  Device device = or_setup_failure(Device::open(options.device));
+  or_setup_failure(check_memory_sharing(options.device));
+  report.device = device.properties();
+  return device;
+}
+
+std::optional<GpuMonitor> monitor_of(const Device& device) {
+  Result<GpuMonitor> monitor = GpuMonitor::open(device.properties().uuid);
+  if (!monitor) return std::nullopt;
+  return std::move(*monitor);
+}
+
+std::unique_ptr<RemoteRunner> connected(RunnerConnection connection,
+                                        const EvaluateOptions& options) {
+  return or_setup_failure(RemoteRunner::connect(Channel(std::move(connection.socket)),
+                                                connection.words, options.startup_deadline));
+}
+
+/// In an A/A experiment of the candidate with itself, the libraries' process runs it too.
+std::vector<Workspace> library_workspaces(const Candidate& candidate,
+                                          const EvaluateOptions& options) {
+  const bool runs_candidate = options.mode == Mode::noise && options.noise_subject.empty();
+  return runs_candidate ? candidate.program.workspaces : std::vector<Workspace>{};
+}
+
+}  // namespace
+
+void Laps::lap(const std::string& phase) {
+  const auto now = std::chrono::steady_clock::now();
+  split_ns_.emplace_back(phase,
+                         std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count());
+  last_ = now;
+}
+
+OwnPrograms::OwnPrograms(const Problem& problem, const std::string& target) {
+  const Compiler compiler = or_setup_failure(Compiler::load());
+  const std::string header = problem_header(problem);
+  auto start = [&](const Program& program) {
+    return std::async(std::launch::async, [compiler, program, header, target] {
+      return compiler.compile(program, header, target);
+    });
+  };
+  tools = start(device_tools_program());
+  oracle = start(problem.device_oracle);
+  calibration = start(known_works(problem).front().candidate.program);
+  for (const Invariant& invariant : problem.invariants) {
+    invariants.push_back(start(invariant.program));
+  }
+}
+
+Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
+         const ReferenceSource& source, Connections connections, EvaluationReport& report,
+         Laps& laps)
+    : candidate(candidate),
+      problem(problem),
+      options(options),
+      source(source),
+      laps(laps),
+      device(opened(options, report)),
+      target(Compiler::target_for_device(device.properties().major, device.properties().minor)),
+      programs(problem, target),
+      monitor(monitor_of(device)),
+      tools(or_setup_failure(programs.tools.get()), device.properties()),
+      inputs(problem, tools, surroundings_of(options)),
+      checker(problem, inputs, tools, or_setup_failure(programs.oracle.get()),
+              compiled_invariants(problem, programs), device.properties(), stream),
+      sampler(inputs, tools, device.properties(), stream, checker.snapshot()),
+      candidate_buffers(problem, candidate.program.workspaces, surroundings_of(options)),
+      externals(std::move(connections.externals)) {
+  report.evaluation.target = target;
+  // Where no time is kept, a throttled sample is as good as another.
+  if (monitor && options.takes_times()) sampler.watch(*monitor);
+  // Libraries choose their engines on real values.
+  inputs.fill(sampler.fresh_seed(), nullptr, stream);
+  stream.synchronize();
+  laps.lap("referee");
+
+  runner = connected(std::move(connections.candidate), options);
+  runner->lend(inputs, options.mode == Mode::diagnosis ? Access::read_and_write : Access::read);
+  runner->lend(candidate_buffers, Access::read_and_write);
+  laps.lap("runner");
+  if (!connections.libraries) return;
+  libraries = connected(std::move(*connections.libraries), options);
+  measure_matrix_rate();
+  library_buffers.emplace(problem, library_workspaces(candidate, options), Surroundings::hole);
+  libraries->lend(inputs, Access::read);
+  libraries->lend(*library_buffers, Access::read_and_write);
+  prepare_references();
+  laps.lap("libraries");
+}
+
+void Rig::measure_matrix_rate() {
+  if (options.mode != Mode::verdict || problem.matrix_products == 0) return;
+  if (source.matrix_rate_reference.empty()) return;
+  const Problem product = make_matmul_fp16(matrix_extent, matrix_extent, matrix_extent);
+  const InputBuffers factors(product, tools, Surroundings::hole);
+  const SubjectBuffers result(product, {}, Surroundings::hole);
+  factors.fill(sampler.fresh_seed(), nullptr, stream);
+  stream.synchronize();
+  libraries->lend(factors, Access::read);
+  libraries->lend(result, Access::read_and_write);
+  const Result<std::int64_t> rate =
+      libraries->measure_matrix_rate(source.matrix_rate_reference, matrix_extent);
+  if (rate) matrix_rate = *rate;  // else the floor counts bytes alone
+  libraries->forget();
+}
+
+void Rig::prepare_references() {
+  for (const std::string& id : options.references) {
+    PreparedReference prepared{id, {}, {}, {}};
+    Result<RemoteRunner::Reference> made = libraries->make_reference(id);
+    if (made) {
+      prepared.details = std::move(made->details);
+      prepared.subject = {libraries.get(), made->subject, &*library_buffers};
+    } else {
+      prepared.unavailable = made.error().message;
+    }
+    references.push_back(std::move(prepared));
+  }
+}
+
+std::optional<Rejection> Rig::check_architecture() const {
+  const DeviceProperties& properties = device.properties();
+  if (runs_on(candidate.arch, properties.major, properties.minor)) return std::nullopt;
+  return Rejection{Status::launch_failed, std::string("the kernel needs ") +
+                                              to_string(candidate.arch) + ", " + properties.name +
+                                              " is " + target};
+}
+
+const PreparedReference* Rig::headline() const {
+  for (const PreparedReference& reference : references) {
+    if (reference.unavailable.empty()) return &reference;
+  }
+  return nullptr;
+}
+
+bool needs_libraries(const EvaluateOptions& options, const Problem& problem) {
+  return !options.references.empty() || options.mode == Mode::noise ||
+         (options.mode == Mode::verdict && problem.matrix_products > 0);
+}
+
+ClockCalibration calibrate_clock(Rig& rig) {
+  const CompiledProgram code = or_setup_failure(rig.programs.calibration.get());
+  std::vector<std::pair<std::string, std::vector<RunTimes>>> works;
+  for (const KnownWork& work : known_works(rig.problem)) {
+    const Subject subject{rig.runner.get(),
+                          or_setup_failure(rig.runner->load(work.candidate, code)),
+                          &rig.candidate_buffers};
+    std::vector<RunTimes> runs;
+    for (int i = 0; i < calibration_warm_ups + calibration_runs; ++i) {
+      const RunTimes times = rig.sampler.run(subject, rig.sampler.fresh_seed());
+      if (i >= calibration_warm_ups) runs.push_back(times);
+    }
+    works.emplace_back(work.name, std::move(runs));
+  }
+  rig.runner->forget();
+  rig.runner->lend(rig.inputs, Access::read);
+  rig.runner->lend(rig.candidate_buffers, Access::read_and_write);
+  rig.laps.lap("calibration");
+  return calibrate(works);
+}
+
+LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Evaluation& result) {
+  LoadedCandidate loaded;
+  if (!outcome.program) {
+    loaded.rejection = {outcome.status, outcome.message};
+    return loaded;
+  }
+  result.resources = outcome.program->kernels;
+  result.compile_log = outcome.program->log;
+  const Result<Ok> launches =
+      check_launches(rig.candidate.program, *outcome.program, rig.candidate.name);
+  if (!launches) {
+    loaded.rejection = {Status::invalid_plan, launches.error().message};
+    return loaded;
+  }
+  const Result<int> subject = rig.runner->load(rig.candidate, *outcome.program);
+  if (!subject) {
+    loaded.rejection = {Status::launch_failed, subject.error().message};
+  } else {
+    loaded.subject = {rig.runner.get(), *subject, &rig.candidate_buffers};
+  }
+  rig.laps.lap("load");
+  return loaded;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,267 @@
+#include "harness/evaluation/trial.h"
+
+#include <algorithm>
+
+#include "harness/evaluation/statistics.h"
+#include "harness/evaluation/time.h"
+
+namespace rekernel {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int determinism_runs = 3;
+/// Timed samples are judged as well: all of them where that takes no longer than the first, else a
+/// random part, and never fewer than the second.
+constexpr std::chrono::seconds timed_checks_budget{4};
+constexpr int fewest_timed_checks = 12;
+constexpr int external_blocks = 5;
+/// `strict` by comparison: this many times the FP32 library's own error.
+constexpr double strict_share_of_library_error = 2.0;
+
+std::vector<std::int64_t> events_of(const std::vector<RunTimes>& runs) {
+  std::vector<std::int64_t> events;
+  for (const RunTimes& run : runs) events.push_back(run.events_ns);
+  return events;
+}
+
+}  // namespace
+
+std::optional<Rejection> Trial::check_seeds(int seeds) {
+  result_.strict = rig_.problem.output().dtype == DType::f32;
+  if (!result_.strict) note_badge("strict asks for an FP32 output");
+  for (int i = 0; i < seeds; ++i) {
+    const std::uint64_t seed = rig_.options.seed
+                                   ? *rig_.options.seed + static_cast<std::uint64_t>(i)
+                                   : rig_.sampler.fresh_seed();
+    result_.seeds.push_back(seed);
+    rig_.sampler.run(subject_, seed);
+    std::optional<ErrorStats> stats;
+    const Clock::time_point start = Clock::now();
+    if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, &stats)) {
+      if (!stats && rig_.options.mode == EvaluateOptions::Mode::errors) {
+        stats = rig_.checker.measure_errors();  // of interest whatever else is wrong
+      }
+      result_.errors = stats;
+      return rejection;
+    }
+    judgement_ = std::min(judgement_, Clock::now() - start);
+    if (!result_.errors || stats->worst_tolerance_ratio > result_.errors->worst_tolerance_ratio) {
+      result_.errors = stats;
+    }
+    compare_with_libraries(seed, *stats, i == 0);
+  }
+  rig_.laps.lap("checks");
+  return std::nullopt;
+}
+
+/// The references' own errors on the same inputs: all of them on the first seed, the headline
+/// wherever `strict` depends on it.
+void Trial::compare_with_libraries(std::uint64_t seed, const ErrorStats& candidate,
+                                   bool first_seed) {
+  const bool strict_by_itself = candidate.worst_strict_ratio <= 1.0;
+  bool strict_by_library = false;
+  for (const PreparedReference& reference : rig_.references) {
+    const bool headline = &reference == rig_.headline();
+    const bool needed = headline && result_.strict && !strict_by_itself;
+    if (!reference.unavailable.empty() || !(first_seed || needed)) continue;
+    rig_.sampler.run(reference.subject, seed);
+    const ErrorStats library = rig_.checker.measure_errors();
+    if (first_seed) reference_errors_[reference.id] = library;
+    if (headline) {
+      strict_by_library = candidate.max_abs <= strict_share_of_library_error * library.max_abs &&
+                          candidate.rms <= strict_share_of_library_error * library.rms;
+    }
+  }
+  if (result_.strict && !strict_by_itself && !strict_by_library) {
+    result_.strict = false;
+    note_badge(
+        "strict: an element misses 1e-4 + 1e-4·|truth|, and the error is more than twice "
+        "the FP32 library's");
+  }
+}
+
+/// The last run is made by code without a memory, for which no copy of an earlier result can pass
+/// for a repetition.
+std::optional<Rejection> Trial::check_determinism() {
+  const std::uint64_t seed = rig_.sampler.fresh_seed();
+  std::set<std::uint64_t> digests;
+  for (int i = 0; i < determinism_runs; ++i) {
+    if (i == determinism_runs - 1) {
+      // What is loaded runs once at once, and must not meet these inputs then.
+      rig_.inputs.fill(rig_.sampler.fresh_seed(), nullptr, rig_.stream);
+      rig_.stream.synchronize();
+      const Result<Ok> reloaded = subject_.runner->reload(subject_.number);
+      if (!reloaded) return Rejection{Status::launch_failed, reloaded.error().message};
+    }
+    rig_.sampler.run(subject_, seed);
+    digests.insert(rig_.checker.digest());
+    if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr)) return rejection;
+  }
+  result_.deterministic = digests.size() == 1;
+  if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
+  rig_.laps.lap("determinism");
+  return std::nullopt;
+}
+
+std::optional<Rejection> Trial::check_stress_inputs() {
+  if (!rig_.options.stress) {
+    note_badge("robust: not tried");
+    return std::nullopt;
+  }
+  result_.robust = true;
+  for (const StressCase& stress : rig_.problem.stress_cases) {
+    rig_.sampler.run(subject_, rig_.sampler.fresh_seed(), &stress);
+    if (auto rejection = rig_.checker.judge(*subject_.buffers, &stress, nullptr)) {
+      if (rejection->status != Status::wrong_result) {
+        rejection->message += " (on the stress inputs " + stress.name + ")";
+        return rejection;
+      }
+      result_.robust = false;
+      note_badge("robust: " + stress.name + ": " + rejection->message);
+      break;
+    }
+  }
+  rig_.laps.lap("stress");
+  return std::nullopt;
+}
+
+std::optional<Rejection> Trial::judge_samples() {
+  std::optional<Rejection> rejection;
+  for (int i = 0; i < rig_.options.samples && !rejection; ++i) sample(true, rejection);
+  rig_.laps.lap("samples");
+  return rejection;
+}
+
+/// Which of so many timed samples of the candidate are judged.
+std::set<int> Trial::unannounced_checks(int samples) {
+  const std::int64_t affordable = timed_checks_budget / std::max(judgement_, Clock::duration(1));
+  const auto count = static_cast<std::size_t>(
+      std::min<std::int64_t>(samples, std::max<std::int64_t>(fewest_timed_checks, affordable)));
+  std::set<int> chosen;
+  while (chosen.size() < count) {
+    chosen.insert(
+        static_cast<int>(rig_.sampler.fresh_seed() % static_cast<std::uint64_t>(samples)));
+  }
+  return chosen;
+}
+
+/// One timed sample of the candidate; the kernel cannot tell whether it will be `judged`.
+RunTimes Trial::sample(bool judged, std::optional<Rejection>& rejection) {
+  const RunTimes times = rig_.sampler.timed_run(subject_);
+  if (judged) rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr);
+  if (rejection) rejection->message += " (in a timed run)";
+  return times;
+}
+
+std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration) {
+  const std::string candidate_name = "candidate";
+  const std::string repeated_headline = "headline again";
+  const std::set<int> checked = unannounced_checks(rig_.options.samples);
+  std::optional<Rejection> rejection;
+  std::vector<RunTimes> runs;
+
+  std::vector<TimedSubject> subjects;
+  subjects.push_back({candidate_name, [&] {
+                        if (rejection) return std::int64_t{0};
+                        runs.push_back(
+                            sample(checked.contains(static_cast<int>(runs.size())), rejection));
+                        return runs.back().events_ns;
+                      }});
+  const auto sample_of = [&](const PreparedReference& reference) {
+    return [&] { return rig_.sampler.timed_run(reference.subject).events_ns; };
+  };
+  for (const PreparedReference& reference : rig_.references) {
+    if (reference.unavailable.empty()) subjects.push_back({reference.id, sample_of(reference)});
+  }
+  const PreparedReference* headline = rig_.headline();
+  if (headline) subjects.push_back({repeated_headline, sample_of(*headline)});
+
+  auto samples = measure_interleaved(subjects, rig_.options.samples);
+  if (rejection) return rejection;
+  result_.timing = summarise(events_of(runs));
+  result_.witness = witness_of(calibration, runs);
+  for (const PreparedReference& reference : rig_.references) {
+    ReferenceResult found = describe(reference);
+    if (reference.unavailable.empty()) {
+      found.timing = summarise(samples.at(reference.id));
+      found.percent_of_reference =
+          percent_of_reference(found.timing.samples_ns, result_.timing->samples_ns);
+    }
+    result_.references.push_back(std::move(found));
+  }
+  if (headline) note_noise(samples[repeated_headline]);
+  rig_.laps.lap("timing");
+  return check_clock(*result_.witness);
+}
+
+/// What is known of a reference but its time.
+ReferenceResult Trial::describe(const PreparedReference& reference) const {
+  ReferenceResult result;
+  result.id = reference.id;
+  result.details = reference.details;
+  result.unavailable = reference.unavailable;
+  if (auto found = reference_errors_.find(reference.id); found != reference_errors_.end()) {
+    result.errors = found->second;
+  }
+  return result;
+}
+
+void Trial::note_references_without_times() {
+  for (const PreparedReference& reference : rig_.references) {
+    result_.references.push_back(describe(reference));
+  }
+}
+
+/// The headline against itself: what a ratio of 100% looks like on this machine.
+void Trial::note_noise(const std::vector<std::int64_t>& repeated_headline) {
+  const ReferenceResult* headline = result_.headline();
+  const Percent noise = percent_of_reference(headline->timing.samples_ns, repeated_headline);
+  const double half_width = std::max(noise.high - 100.0, 100.0 - noise.low);
+  constexpr double ppm_per_percent = 1e4;
+  result_.reference_noise_ppm = static_cast<std::int64_t>(half_width * ppm_per_percent);
+}
+
+std::optional<Rejection> Trial::time_external_references() {
+  if (rig_.externals.empty()) return std::nullopt;
+  const int block = std::max(1, rig_.options.samples / external_blocks);
+  for (std::size_t k = 0; k < rig_.externals.size(); ++k) {
+    ReferenceResult result;
+    result.id = rig_.options.external_references[k];
+    std::vector<std::int64_t> external_ns;
+    std::vector<std::int64_t> candidate_ns;
+    const std::set<int> checked = unannounced_checks(external_blocks * block);
+    Result<std::unique_ptr<ExternalReference>> external =
+        rig_.source.make_external(result.id, rig_.problem, rig_.externals[k], rig_.options.device);
+    if (!external) result.unavailable = external.error().message;
+    for (int i = 0; external && i < external_blocks; ++i) {
+      Result<std::vector<std::int64_t>> times =
+          (*external)->time_block(block, rig_.sampler.fresh_seed());
+      if (!times) {
+        result.unavailable = times.error().message;
+        break;
+      }
+      external_ns.insert(external_ns.end(), times->begin(), times->end());
+      for (int n = 0; n < block; ++n) {
+        std::optional<Rejection> rejection;
+        candidate_ns.push_back(sample(checked.contains(i * block + n), rejection).events_ns);
+        if (rejection) return rejection;
+      }
+    }
+    if (result.unavailable.empty()) {
+      result.details = (*external)->details();
+      result.percent_of_reference = percent_of_reference(external_ns, candidate_ns);
+      result.timing = summarise(std::move(external_ns));
+    }
+    result_.references.push_back(std::move(result));
+  }
+  rig_.laps.lap("external");
+  return std::nullopt;
+}
+
+void Trial::note_badge(const std::string& reason) {
+  result_.badge_notes += (result_.badge_notes.empty() ? "" : "; ") + reason;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,89 @@
+#include "harness/evaluation/witness.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+namespace rekernel {
+namespace {
+
+constexpr std::int64_t handover = 294000;
+
+/// Runs of one length: the stamps exceed the events by the handover, and by `forged` more.
+std::vector<RunTimes> runs_of(std::int64_t events_ns, std::int64_t extra_ns = 0, int count = 60) {
+  std::vector<RunTimes> runs;
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t noise = (i % 7 - 3) * 150;
+    runs.push_back({events_ns, events_ns + handover + extra_ns + noise, 33000, 60000});
+  }
+  return runs;
+}
+
+ClockCalibration calibration() {
+  return calibrate({{"nothing", runs_of(1300, -4000)}, {"copy", runs_of(35000)}});
+}
+
+TEST(Witness, TheHandoverIsTheLongestOfTheKnownWorks) {
+  const ClockCalibration found = calibration();
+  EXPECT_EQ(found.handover_ns, handover);
+  EXPECT_EQ(found.spread_ns, 450);
+  EXPECT_EQ(found.flush_ns, 33000);
+  EXPECT_EQ(found.snapshot_ns, 60000);
+  ASSERT_EQ(found.works.size(), 2u);
+  EXPECT_EQ(found.works[0].median.events_ns, 1300);
+}
+
+TEST(Witness, AgreesWithHonestEvents) {
+  for (const std::int64_t events_ns : {5000, 50000, 500000, 5000000}) {
+    for (const std::int64_t extra_ns : {-4000, 0, 1000}) {
+      const Witness witness = witness_of(calibration(), runs_of(events_ns, extra_ns));
+      EXPECT_EQ(witness.median_ns, events_ns + extra_ns);
+      EXPECT_EQ(check_clock(witness), std::nullopt) << events_ns << " " << extra_ns;
+    }
+  }
+}
+
+TEST(Witness, EventsThatSayTooLittleAreForged) {
+  // 0.788 ms of which the events say 5% less, and 0.05 ms of which they say 10% less.
+  for (const auto& [true_ns, forged_ns] : {std::pair(788000, 39400), std::pair(50000, 5000)}) {
+    const Witness witness = witness_of(calibration(), runs_of(true_ns - forged_ns, forged_ns));
+    const auto rejection = check_clock(witness);
+    ASSERT_TRUE(rejection) << true_ns;
+    EXPECT_EQ(rejection->status, Status::forged_time);
+  }
+}
+
+TEST(Witness, WhoForgesHalfOfTheSamplesIsCaught) {
+  std::vector<RunTimes> runs = runs_of(500000);
+  for (std::size_t i = 0; i < runs.size(); i += 2) runs[i].events_ns -= 50000;
+  EXPECT_TRUE(check_clock(witness_of(calibration(), runs)));
+}
+
+TEST(Witness, OneSliceOfAnotherProcessDoesNotAccuse) {
+  std::vector<RunTimes> runs = runs_of(500000);
+  runs[3].stamps_ns += 2000000;
+  runs[40].stamps_ns += 2000000;
+  EXPECT_EQ(check_clock(witness_of(calibration(), runs)), std::nullopt);
+}
+
+TEST(Witness, WorkThatGoesOnSlowsTheRefereesOwnKernels) {
+  for (const auto field : {&RunTimes::flush_ns, &RunTimes::snapshot_ns}) {
+    std::vector<RunTimes> runs = runs_of(500000);
+    for (RunTimes& run : runs) run.*field *= 2;
+    const auto rejection = check_clock(witness_of(calibration(), runs));
+    ASSERT_TRUE(rejection);
+    EXPECT_NE(rejection->message.find("still runs"), std::string::npos) << rejection->message;
+  }
+}
+
+TEST(Witness, SurvivesJson) {
+  const Witness witness = witness_of(calibration(), runs_of(500000, 900));
+  const boost::json::value json = to_json(witness);
+  JsonReader reader("witness", json);
+  const Witness read = witness_from_json(reader);
+  ASSERT_EQ(reader.error(), std::nullopt);
+  EXPECT_EQ(boost::json::serialize(to_json(read)), boost::json::serialize(json));
+}
+
+}  // namespace
+}  // namespace rekernel

@@ -188,6 +188,18 @@ std::optional<Rejection> check_company(const ClockCalibration& calibration,
                            false);
 }
 
+std::optional<Rejection> check_reference(const std::string& id, std::int64_t before_ns,
+                                         std::int64_t beside_ns) {
+  constexpr double slower = 1.1;
+  constexpr std::int64_t slower_ns = 5000;
+  if (static_cast<double>(beside_ns) <= slower * static_cast<double>(before_ns) + slower_ns) {
+    return std::nullopt;
+  }
+  return Rejection{Status::forged_time, id + " takes " + microseconds(beside_ns) +
+                                            " beside the candidate, and took " +
+                                            microseconds(before_ns) + " before: it is slowed down"};
+}
+
 boost::json::object to_json(const Witness& witness) {
   return {{"calibration", to_json(witness.calibration)},
           {"median_ns", witness.median_ns},

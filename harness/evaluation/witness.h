@@ -68,6 +68,12 @@ std::optional<Rejection> check_clock(const Witness& witness);
 std::optional<Rejection> check_company(const ClockCalibration& calibration,
                                        std::span<const RunTimes> library_runs);
 
+/// `forged_time` where a library takes more than a tenth longer, and 5 µs, beside the candidate
+/// than it took before the candidate's code was loaded: a slower reference is a better percentage.
+/// Both are medians in nanoseconds; heat and power move them by a few percent.
+std::optional<Rejection> check_reference(const std::string& id, std::int64_t before_ns,
+                                         std::int64_t beside_ns);
+
 boost::json::object to_json(const Witness& witness);
 Witness witness_from_json(JsonReader reader);
 

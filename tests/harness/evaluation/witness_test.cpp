@@ -94,6 +94,16 @@ TEST(Witness, CompanyShowsInTheLibrariesRuns) {
   EXPECT_TRUE(check_company(calibration(), slow));
 }
 
+TEST(Witness, AReferenceMustNotBeSlowedDown) {
+  EXPECT_EQ(check_reference("cudnn_softmax", 1500000, 1500000), std::nullopt);
+  EXPECT_EQ(check_reference("cudnn_softmax", 1500000, 1650000), std::nullopt);
+  EXPECT_EQ(check_reference("cublas_fp16", 20000, 26000), std::nullopt);  // some ticks
+  const auto rejection = check_reference("cudnn_softmax", 1500000, 1700000);
+  ASSERT_TRUE(rejection);
+  EXPECT_EQ(rejection->status, Status::forged_time);
+  EXPECT_NE(rejection->message.find("cudnn_softmax takes 1700.0 us"), std::string::npos);
+}
+
 TEST(Witness, SurvivesJson) {
   const Witness witness = witness_of(calibration(), runs_of(500000, 900));
   const boost::json::value json = to_json(witness);

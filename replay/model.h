@@ -32,19 +32,31 @@ struct ModelReply {
   std::string failure;  ///< why there is no text, where the model answered without one
 };
 
+/// What a search makes of a reply.
+struct Reception {
+  enum class Next {
+    go_on,
+    ask_again,  ///< the reply is of no use, for the reason given: another is wanted
+    stop,       ///< do not ask for more, and return
+  };
+  Next next = Next::go_on;
+  std::string reason;
+};
+
 /// Where replies come from.
 class Model {
  public:
-  /// Called once for every reply, with the index of its request, in any order but never twice at a
-  /// time. False: do not ask for more, and return.
-  using Arrived = std::function<bool(std::size_t index, ModelReply reply)>;
+  /// Called for every reply, with the index of its request, in any order but never twice at a time.
+  using Arrived = std::function<Reception(std::size_t index, ModelReply reply)>;
 
   virtual ~Model() = default;
-  /// Asks all requests at once and returns when every reply has arrived, or none is to be had now.
+  /// Asks all requests at once and returns when every reply has arrived and was of use, or none is
+  /// to be had now.
   virtual std::optional<Interruption> ask(std::span<const ModelRequest> requests,
                                           const Arrived& arrived) = 0;
   /// Whether asking again for a reply that once arrived gives the same reply at no cost, so that it
-  /// need not be kept before its turn in the trajectory.
+  /// need not be kept before its turn in the trajectory. Such a reply is not recorded as long as it
+  /// is of no use.
   virtual bool keeps_replies() const { return false; }
 };
 

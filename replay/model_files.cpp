@@ -1,8 +1,11 @@
 #include "replay/model_files.h"
 
+#include <algorithm>
+#include <cctype>
 #include <vector>
 
 #include "harness/base/files.h"
+#include "harness/base/json.h"
 
 namespace rekernel {
 namespace {
@@ -26,17 +29,69 @@ std::optional<Interruption> write_prompt(const fs::path& path, const std::string
                           "exchange folder, or move the old files away"};
 }
 
-Interruption waiting_for(const std::vector<fs::path>& missing) {
-  std::string message =
-      "waiting for " + std::to_string(missing.size()) +
-      (missing.size() == 1 ? " reply" : " replies") +
-      "; answer each prompt in the reply file beside it, then run the same command "
-      "again:";
-  for (const fs::path& path : missing) {
-    fs::path prompt = path;
-    prompt.replace_extension().replace_extension(".prompt.md");
-    message += "\n  " + prompt.string() + " → " + path.filename().string();
+constexpr std::string_view prompt_ending = ".prompt.md";
+constexpr std::string_view reply_ending = ".reply.md";
+
+struct UnusableFile {
+  std::string name;
+  std::string reason;
+};
+
+/// What stands between a search and its replies.
+struct Waiting {
+  std::vector<std::string> ids;  ///< of requests without a reply
+  std::vector<UnusableFile> unusable;
+};
+
+bool is_work_of_an_editor(const std::string& name) {
+  return name.starts_with('.') || name.starts_with('#') || name.ends_with('~') ||
+         name.ends_with(".tmp") || name.ends_with(".swp") || name.ends_with(".part");
+}
+
+/// The missing reply that a file may have been meant for: the longest id with which its name
+/// begins.
+std::string meant_for(std::string name, const std::vector<std::string>& ids) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string best;
+  for (const std::string& id : ids) {
+    if (name.starts_with(id) && id.size() > best.size()) best = id;
   }
+  return best.empty() ? "" : "; expected " + best + std::string(reply_ending);
+}
+
+/// Files that are neither a prompt nor the reply to one.
+std::vector<std::string> misnamed_files(const fs::path& folder,
+                                        const std::vector<std::string>& ids) {
+  std::vector<std::string> lines;
+  std::error_code status;
+  for (fs::directory_iterator it(folder, status), end; !status && it != end; it.increment(status)) {
+    const std::string name = it->path().filename().string();
+    if (!it->is_regular_file(status) || is_work_of_an_editor(name)) continue;
+    if (name.ends_with(prompt_ending)) continue;
+    const bool reply = name.ends_with(reply_ending);
+    const std::string id = reply ? name.substr(0, name.size() - reply_ending.size()) : "";
+    if (reply && fs::exists(folder / (id + std::string(prompt_ending)), status)) continue;
+    lines.push_back(one_line(name, 128) + ": no prompt has such a reply" + meant_for(name, ids));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+Interruption waiting_for(const fs::path& folder, const Waiting& waiting) {
+  const std::size_t count = waiting.ids.size() + waiting.unusable.size();
+  std::string message = "waiting for " + std::to_string(count) +
+                        (count == 1 ? " reply" : " replies") + " in " + folder.string() +
+                        "; answer each prompt in the reply file beside it, then run the same "
+                        "command again:";
+  for (const std::string& id : waiting.ids) {
+    message += "\n  " + id + std::string(prompt_ending) + " → " + id + std::string(reply_ending);
+  }
+  for (const UnusableFile& file : waiting.unusable) {
+    message += "\n  " + file.name + ": " + file.reason +
+               "; write a better one over it, or take it as it is with --as-is";
+  }
+  for (const std::string& line : misnamed_files(folder, waiting.ids)) message += "\n  " + line;
   return {Kind::waiting, message};
 }
 
@@ -44,16 +99,17 @@ Interruption waiting_for(const std::vector<fs::path>& missing) {
 
 std::optional<Interruption> FilesModel::ask(std::span<const ModelRequest> requests,
                                             const Arrived& arrived) {
-  std::vector<fs::path> missing;
+  Waiting waiting;
   for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string& id = requests[i].id;
     if (auto trouble =
-            write_prompt(folder_ / (requests[i].id + ".prompt.md"), requests[i].prompt)) {
+            write_prompt(folder_ / (id + std::string(prompt_ending)), requests[i].prompt)) {
       return trouble;
     }
-    const fs::path path = folder_ / (requests[i].id + ".reply.md");
+    const fs::path path = folder_ / (id + std::string(reply_ending));
     std::error_code status;
     if (!fs::exists(path, status)) {
-      missing.push_back(path);
+      waiting.ids.push_back(id);
       continue;
     }
     ModelReply reply;
@@ -66,10 +122,14 @@ std::optional<Interruption> FilesModel::ask(std::span<const ModelRequest> reques
       if (!text) return Interruption{Kind::failed, text.error().message};
       reply.text = std::move(*text);
     }
-    if (!arrived(i, std::move(reply))) return std::nullopt;
+    const Reception reception = arrived(i, std::move(reply));
+    if (reception.next == Reception::Next::stop) return std::nullopt;
+    if (reception.next == Reception::Next::ask_again) {
+      waiting.unusable.push_back({path.filename().string(), reception.reason});
+    }
   }
-  if (missing.empty()) return std::nullopt;
-  return waiting_for(missing);
+  if (waiting.ids.empty() && waiting.unusable.empty()) return std::nullopt;
+  return waiting_for(folder_, waiting);
 }
 
 }  // namespace rekernel

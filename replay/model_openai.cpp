@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cstdlib>
 #include <stdexcept>
 
 #include "replay/chat_completion.h"
@@ -15,11 +14,16 @@ namespace {
 
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 using Kind = Interruption::Kind;
 
 /// The JSON round a reply, with every character escaped, is bigger than the reply.
 constexpr std::size_t max_body_bytes = 6 * max_reply_bytes + (1u << 20);
 constexpr std::size_t shown_body_bytes = 300;
+constexpr std::size_t shown_ids = 4;
+
+constexpr const char* new_limit = "max_completion_tokens";
+constexpr const char* old_limit = "max_tokens";
 
 struct FreeEasy {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
@@ -31,23 +35,26 @@ struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-bool is_this_machine(const std::string& url) {
-  const std::string_view rest = std::string_view(url).substr(url.find("://") + 3);
-  const std::string_view host = rest.substr(0, rest.find('/'));
-  return host.starts_with("127.0.0.1:") || host == "127.0.0.1" || host.starts_with("[::1]") ||
-         host.starts_with("localhost:") || host == "localhost";
-}
-
 bool may_succeed_later(long status) {
   return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
 }
 
-std::string request_body(const ModelRequest& request, std::int64_t reply_tokens) {
-  json::object body{
-      {"model", request.model},
-      {"messages", json::array{json::object{{"role", "user"}, {"content", request.prompt}}}}};
-  if (reply_tokens > 0) body["max_completion_tokens"] = reply_tokens;
-  return canonical_json(body);
+/// Failures of a connection that no repetition mends.
+bool is_lasting(CURLcode code) {
+  return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
+         code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+}
+
+/// A JSON object that is no completion and no error either comes from another protocol, every time.
+bool speaks_another_protocol(const std::string& body) {
+  json::error_code status;
+  const json::value value = json::parse(body, status);
+  const json::object* object = status ? nullptr : value.if_object();
+  return object && !object->contains("choices") && !object->contains("error");
+}
+
+std::string seconds_text(milliseconds time) {
+  return std::to_string((time.count() + 999) / 1000) + " s";
 }
 
 void curl_check(CURLMcode code) {
@@ -56,40 +63,104 @@ void curl_check(CURLMcode code) {
 
 }  // namespace
 
+struct OpenAiModel::Target {
+  Endpoint endpoint;
+  std::string url;
+  std::int64_t reply_tokens = 0;
+  std::string limit_field;   ///< as it is sent
+  bool limit_known = false;  ///< by the owner, or by an answer
+
+  Target(Endpoint given, const OpenAiOptions& options) : endpoint(std::move(given)) {
+    const ModelSettings& record = endpoint.record;
+    url = record.base_url;
+    while (url.ends_with('/')) url.pop_back();
+    url += "/chat/completions";
+    reply_tokens = record.reply_tokens > 0 ? record.reply_tokens : options.reply_tokens;
+    limit_known = !record.limit_field.empty();
+    limit_field = limit_known ? record.limit_field : new_limit;
+  }
+
+  std::string request_body(const ModelRequest& request) const {
+    const ModelSettings& record = endpoint.record;
+    json::object body;
+    if (!record.body.empty()) body = json::parse(record.body).as_object();
+    body["model"] = record.ask_as.empty() ? request.model : record.ask_as;
+    body["messages"] = json::array{json::object{{"role", "user"}, {"content", request.prompt}}};
+    if (reply_tokens > 0) body[limit_field] = reply_tokens;
+    if (record.stream) {
+      body["stream"] = true;
+      body["stream_options"] = json::object{{"include_usage", true}};
+    }
+    return json::serialize(body);
+  }
+
+  /// Whether an answer refuses the name of the limit that was sent, and the other is worth a try.
+  bool refuses_limit(long status, const std::string& body, const std::string& sent) const {
+    if (reply_tokens == 0 || (status != 400 && status != 422)) return false;
+    return (!limit_known || sent != limit_field) && body.find(sent) != std::string::npos;
+  }
+  void take_other_limit() {
+    if (limit_known) return;
+    limit_field = limit_field == new_limit ? old_limit : new_limit;
+    limit_known = true;
+  }
+  /// An endpoint that does not know a member may ignore it.
+  bool ignores_limit(const ModelReply& reply) const {
+    return !limit_known && reply_tokens > 0 && reply.completion_tokens &&
+           *reply.completion_tokens > reply_tokens;
+  }
+};
+
 /// One request and its attempts.
 struct OpenAiModel::Exchange {
   std::size_t index = 0;
-  const Endpoint* endpoint = nullptr;
+  Target* target = nullptr;
   std::string request_body;
+  std::string sent_limit;
   int attempts = 0;
   Clock::time_point not_before{};
-  std::string body;
+  std::string body;  ///< of a streamed answer, its first bytes alone
+  std::optional<StreamedCompletion> streamed;
   bool too_long = false;
   std::unique_ptr<curl_slist, FreeList> headers;
   std::unique_ptr<CURL, FreeEasy> handle;
 
   static std::size_t receive(char* data, std::size_t size, std::size_t count, void* user) {
     auto* exchange = static_cast<Exchange*>(user);
-    if (exchange->body.size() + size * count > max_body_bytes) {
-      exchange->too_long = true;
-      return 0;
-    }
-    exchange->body.append(data, size * count);
-    return size * count;
+    const std::string_view bytes(data, size * count);
+    return exchange->take(bytes) ? bytes.size() : 0;
   }
 
-  void start(CURLM* multi, const OpenAiOptions& options) {
+  bool take(std::string_view bytes) {
+    if (body.empty() && !streamed && looks_streamed(bytes)) streamed.emplace();
+    if (streamed) {
+      body += bytes.substr(0, shown_body_bytes - std::min(body.size(), shown_body_bytes));
+      too_long = !streamed->take(bytes);
+    } else if (body.size() + bytes.size() > max_body_bytes) {
+      too_long = true;
+    } else {
+      body += bytes;
+    }
+    return !too_long;
+  }
+
+  void start(CURLM* multi, const OpenAiOptions& options, const ModelRequest& request) {
     ++attempts;
     body.clear();
+    streamed.reset();
     too_long = false;
+    request_body = target->request_body(request);
+    sent_limit = target->limit_field;
     handle.reset(curl_easy_init());
     if (!handle) throw std::runtime_error("curl: no handle");
     headers.reset();
     add_header("Content-Type: application/json");
     add_header("Expect:");
-    if (!endpoint->key.empty()) add_header("Authorization: Bearer " + endpoint->key);
+    const Endpoint& endpoint = target->endpoint;
+    if (!endpoint.key.empty()) add_header("Authorization: Bearer " + endpoint.key);
+    for (const HeaderLine& line : endpoint.headers) add_header(line.name + ": " + line.value);
     CURL* curl = handle.get();
-    curl_easy_setopt(curl, CURLOPT_URL, endpoint->url.c_str());
+    curl_easy_setopt(curl, CURLOPT_URL, target->url.c_str());
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request_body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request_body.c_str());
@@ -99,10 +170,20 @@ struct OpenAiModel::Exchange {
     curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);  // a key goes nowhere else
+    // An empty name means none, whatever the environment says.
+    if (is_this_machine(target->url)) curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (!endpoint.ca_file.empty()) {
+      curl_easy_setopt(curl, CURLOPT_CAINFO, endpoint.ca_file.c_str());
+    }
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
                      static_cast<long>(options.connect_timeout.count()));
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options.total_timeout.count()));
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout(options).count()));
     curl_check(curl_multi_add_handle(multi, curl));
+  }
+
+  milliseconds timeout(const OpenAiOptions& options) const {
+    const std::int64_t own = target->endpoint.record.timeout_s;
+    return own > 0 ? milliseconds(own * 1000) : options.total_timeout;
   }
 
   void add_header(const std::string& line) {
@@ -125,8 +206,7 @@ class OpenAiModel::Batch {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       auto exchange = std::make_unique<Exchange>();
       exchange->index = i;
-      exchange->endpoint = &model.endpoints_.at(requests[i].model);
-      exchange->request_body = rekernel::request_body(requests[i], options_.reply_tokens);
+      exchange->target = model.targets_.at(requests[i].model).get();
       waiting_.push_back(std::move(exchange));
     }
   }
@@ -141,11 +221,13 @@ class OpenAiModel::Batch {
   /// their replies are paid for.
   std::optional<Interruption> run() {
     while (!stopped_ && (!running_.empty() || (!failure_ && !waiting_.empty()))) {
+      if (options_.deadline && Clock::now() >= *options_.deadline) return at_deadline();
       if (!failure_) start_those_due();
       int active = 0;
       curl_check(curl_multi_perform(multi_.get(), &active));
       collect_finished();
       if (stopped_ || (running_.empty() && (failure_ || waiting_.empty()))) break;
+      show_progress();
       curl_check(curl_multi_poll(multi_.get(), nullptr, 0, pause_ms(), nullptr));
     }
     return std::move(failure_);
@@ -160,24 +242,59 @@ class OpenAiModel::Batch {
         ++it;
         continue;
       }
-      (*it)->start(multi_.get(), options_);
+      (*it)->start(multi_.get(), options_, requests_[(*it)->index]);
       running_.push_back(std::move(*it));
       it = waiting_.erase(it);
     }
   }
 
-  /// Until the next paused request is due, if there is room for it.
+  static milliseconds until(Clock::time_point time) {
+    return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(time - Clock::now()));
+  }
+
+  /// Until the next paused request is due, if there is room for it, or the deadline.
   int pause_ms() const {
-    constexpr std::int64_t longest = 1000;
-    std::int64_t pause = longest;
+    milliseconds pause(1000);
+    if (options_.deadline) pause = std::min(pause, until(*options_.deadline) + milliseconds(1));
     if (running_.size() < static_cast<std::size_t>(options_.concurrency) && !failure_) {
       for (const auto& exchange : waiting_) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-            exchange->not_before - Clock::now());
-        pause = std::min<std::int64_t>(pause, std::max<std::int64_t>(0, left.count() + 1));
+        pause = std::min(pause, until(exchange->not_before) + milliseconds(1));
       }
     }
-    return static_cast<int>(pause);
+    return static_cast<int>(pause.count());
+  }
+
+  void show_progress() const {
+    if (!options_.progress) return;
+    std::string text = "waiting for " + std::to_string(running_.size() + waiting_.size()) + " of " +
+                       std::to_string(requests_.size()) + " replies";
+    const Exchange* next = nullptr;
+    for (const auto& exchange : waiting_) {
+      const bool paused = exchange->not_before > Clock::now();
+      if (paused && (!next || exchange->not_before < next->not_before)) next = exchange.get();
+    }
+    if (next) {
+      text +=
+          "; " + requests_[next->index].id + " again in " + seconds_text(until(next->not_before));
+    }
+    if (options_.deadline)
+      text += "; the deadline is in " + seconds_text(until(*options_.deadline));
+    options_.progress(text);
+  }
+
+  Interruption at_deadline() {
+    std::string ids;
+    std::size_t count = 0;
+    for (const auto* list : {&running_, &waiting_}) {
+      for (const auto& exchange : *list) {
+        if (++count > shown_ids) continue;
+        ids += (ids.empty() ? "" : ", ") + requests_[exchange->index].id;
+      }
+    }
+    if (count > shown_ids) ids += ", …";
+    return {Kind::waiting, "the deadline passed while " + std::to_string(count) +
+                               (count == 1 ? " reply was" : " replies were") + " awaited (" + ids +
+                               "); --resume asks for " + (count == 1 ? "it" : "them") + " again"};
   }
 
   void collect_finished() {
@@ -204,25 +321,68 @@ class OpenAiModel::Batch {
     if (exchange->too_long) {
       ModelReply reply;
       reply.failure = "the answer has more than " + std::to_string(max_body_bytes) + " bytes";
-      return deliver(*exchange, std::move(reply));
+      return deliver(std::move(exchange), std::move(reply));
     }
     if (code != CURLE_OK) {
-      return try_again(std::move(exchange), curl_easy_strerror(code), 0);
+      const std::string what = curl_easy_strerror(code) + time_text(*exchange, code);
+      if (is_lasting(code)) return fail(*exchange, what + connection_hint(code));
+      return try_again(std::move(exchange), what, 0);
     }
-    if (status != 200) {
-      const std::string what = "HTTP status " + std::to_string(status) + body_text(*exchange);
-      if (may_succeed_later(status)) return try_again(std::move(exchange), what, retry_after);
-      return fail(*exchange, what + hint(*exchange, status));
+    if (status != 200) return finish_refused(std::move(exchange), status, retry_after);
+    if (!exchange->streamed && looks_streamed(exchange->body)) {  // its first bytes came one by one
+      exchange->streamed.emplace().take(exchange->body);
     }
-    if (auto reply = reply_from_completion(exchange->body))
-      return deliver(*exchange, std::move(*reply));
+    if (auto reply = exchange->streamed ? exchange->streamed->reply()
+                                        : reply_from_completion(exchange->body)) {
+      return deliver(std::move(exchange), std::move(*reply));
+    }
+    finish_unreadable(std::move(exchange));
+  }
+
+  void finish_refused(std::unique_ptr<Exchange> exchange, long status, curl_off_t retry_after) {
+    Target& target = *exchange->target;
+    if (target.refuses_limit(status, exchange->body, exchange->sent_limit)) {
+      say(*exchange, "does not take " + exchange->sent_limit + body_text(*exchange));
+      target.take_other_limit();
+      --exchange->attempts;
+      waiting_.push_back(std::move(exchange));
+      return;
+    }
+    const std::string what = "HTTP status " + std::to_string(status) + body_text(*exchange);
+    if (may_succeed_later(status)) return try_again(std::move(exchange), what, retry_after);
+    fail(*exchange, what + hint(*exchange, status));
+  }
+
+  void finish_unreadable(std::unique_ptr<Exchange> exchange) {
+    if (exchange->streamed) {
+      const std::string& trouble = exchange->streamed->trouble();
+      return try_again(std::move(exchange),
+                       trouble.empty() ? "the stream ended early"
+                                       : "in the stream: " + printable(trouble, shown_body_bytes),
+                       0);
+    }
     const std::string what = "not a chat completion" + body_text(*exchange);
+    if (speaks_another_protocol(exchange->body)) {
+      return fail(*exchange, what + " (another API? expected OpenAI's /chat/completions)");
+    }
     try_again(std::move(exchange), what, 0);
   }
 
-  void deliver(const Exchange& exchange, ModelReply reply) {
+  void deliver(std::unique_ptr<Exchange> exchange, ModelReply reply) {
     if (stopped_) return;
-    if (!arrived_(exchange.index, std::move(reply))) stopped_ = true;
+    Target& target = *exchange->target;
+    if (target.ignores_limit(reply)) {
+      say(*exchange, "ignores " + target.limit_field);
+      target.take_other_limit();
+    }
+    reply.text = masked(target.endpoint, std::move(reply.text), Masking::replies);
+    reply.failure = masked(target.endpoint, std::move(reply.failure), Masking::messages);
+    const Reception reception = arrived_(exchange->index, std::move(reply));
+    stopped_ = reception.next == Reception::Next::stop;
+    if (reception.next != Reception::Next::ask_again) return;
+    exchange->attempts = 0;
+    exchange->handle.reset();
+    waiting_.push_back(std::move(exchange));
   }
 
   void try_again(std::unique_ptr<Exchange> exchange, const std::string& what,
@@ -234,26 +394,50 @@ class OpenAiModel::Batch {
     for (int i = 1; i < exchange->attempts && pause < options_.longest_pause; ++i) pause *= 2;
     // The server knows better, within reason.
     const std::int64_t bounded_s = std::min<std::int64_t>(retry_after_s, 86400);
-    pause = std::max(pause, std::chrono::milliseconds(bounded_s * 1000));
+    pause = std::max(pause, milliseconds(bounded_s * 1000));
     pause = std::min(pause, options_.longest_pause);
     exchange->not_before = Clock::now() + pause;
+    say(*exchange, what + "; " + requests_[exchange->index].id + " again in " +
+                       seconds_text(pause) + " (attempt " + std::to_string(exchange->attempts + 1) +
+                       " of " + std::to_string(options_.attempts) + ")");
     exchange->handle.reset();
     waiting_.push_back(std::move(exchange));
+  }
+
+  void say(const Exchange& exchange, const std::string& what) const {
+    if (!options_.say) return;
+    options_.say("model " + requests_[exchange.index].model + ", " + exchange.target->url + ": " +
+                 without_key(exchange, what));
   }
 
   void fail(const Exchange& exchange, const std::string& what) {
     if (failure_) return;
     const ModelRequest& request = requests_[exchange.index];
-    failure_ = Interruption{Kind::failed, "model " + request.model + ", request " + request.id +
-                                              ": " + without_key(exchange, what) +
-                                              "; the same command goes on from here"};
+    failure_ =
+        Interruption{Kind::failed, "model " + request.model + ", request " + request.id + ", " +
+                                       exchange.target->url + ": " + without_key(exchange, what) +
+                                       "; the same command goes on from here"};
   }
 
   static std::string hint(const Exchange& exchange, long status) {
-    if (status != 401 || !exchange.endpoint->key.empty()) return "";
-    return exchange.endpoint->key_variable.empty()
-               ? " (no key variable is set for this model)"
-               : " (the environment variable " + exchange.endpoint->key_variable + " is not set)";
+    const Endpoint& endpoint = exchange.target->endpoint;
+    if (status == 404 || status == 405) {
+      return " (expected a base URL of OpenAI's protocol; most end in /v1)";
+    }
+    if (status != 401 || !endpoint.key.empty()) return "";
+    return endpoint.record.key_variable.empty()
+               ? " (no key is sent; --key-variable names the environment variable that holds one)"
+               : " (the environment variable " + endpoint.record.key_variable + " is not set)";
+  }
+
+  static std::string connection_hint(CURLcode code) {
+    if (code != CURLE_PEER_FAILED_VERIFICATION) return "";
+    return " (--ca-file names the authorities to believe)";
+  }
+
+  std::string time_text(const Exchange& exchange, CURLcode code) const {
+    if (code != CURLE_OPERATION_TIMEDOUT) return "";
+    return " (" + seconds_text(exchange.timeout(options_)) + ")";
   }
 
   static std::string body_text(const Exchange& exchange) {
@@ -262,11 +446,7 @@ class OpenAiModel::Batch {
   }
 
   static std::string without_key(const Exchange& exchange, std::string text) {
-    const std::string& key = exchange.endpoint->key;
-    for (std::size_t at; !key.empty() && (at = text.find(key)) != std::string::npos;) {
-      text.replace(at, key.size(), "[key]");
-    }
-    return text;
+    return masked(exchange.target->endpoint, std::move(text), Masking::messages);
   }
 
   const OpenAiOptions& options_;
@@ -279,42 +459,23 @@ class OpenAiModel::Batch {
   bool stopped_ = false;
 };
 
-OpenAiModel::OpenAiModel(const OpenAiOptions& options) : options_(options) {
+OpenAiModel::OpenAiModel(std::vector<Endpoint> endpoints, OpenAiOptions options)
+    : options_(std::move(options)) {
   if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
     throw std::runtime_error("curl cannot be initialised");
+  }
+  for (Endpoint& endpoint : endpoints) {
+    const std::string name = endpoint.record.name;
+    targets_[name] = std::make_unique<Target>(std::move(endpoint), options_);
   }
 }
 
 OpenAiModel::~OpenAiModel() { curl_global_cleanup(); }
 
-Result<std::unique_ptr<OpenAiModel>> OpenAiModel::make(const std::vector<ModelSettings>& models,
-                                                       const OpenAiOptions& options) {
-  std::unique_ptr<OpenAiModel> result(new OpenAiModel(options));
-  for (const ModelSettings& model : models) {
-    if (model.base_url.empty()) return Error{"model " + model.name + ": no base URL"};
-    Endpoint endpoint{model.base_url, "", model.key_variable};
-    while (endpoint.url.ends_with('/')) endpoint.url.pop_back();
-    endpoint.url += "/chat/completions";
-    const char* key =
-        model.key_variable.empty() ? nullptr : std::getenv(model.key_variable.c_str());
-    if (key) endpoint.key = key;
-    if (endpoint.key.find_first_of("\r\n") != std::string::npos) {
-      return Error{"the environment variable " + model.key_variable + " holds a line break"};
-    }
-    if (!endpoint.key.empty() && !model.base_url.starts_with("https://") &&
-        !is_this_machine(model.base_url)) {
-      return Error{"model " + model.name + ": a key is sent over https only; " + model.base_url +
-                   " is not"};
-    }
-    result->endpoints_[model.name] = std::move(endpoint);
-  }
-  return result;
-}
-
 std::optional<Interruption> OpenAiModel::ask(std::span<const ModelRequest> requests,
                                              const Arrived& arrived) {
   for (const ModelRequest& request : requests) {
-    if (!endpoints_.contains(request.model)) {
+    if (!targets_.contains(request.model)) {
       return Interruption{Kind::failed, "model " + request.model + ": no endpoint is known"};
     }
   }

@@ -38,7 +38,13 @@ std::optional<Interruption> RecordedModel::ask(std::span<const ModelRequest> req
       return Interruption{Interruption::Kind::failed,
                           path_.string() + ": holds no reply to " + requests[i].id};
     }
-    if (!arrived(i, reply->second)) return std::nullopt;
+    const Reception reception = arrived(i, reply->second);
+    if (reception.next == Reception::Next::stop) return std::nullopt;
+    if (reception.next == Reception::Next::ask_again) {
+      return Interruption{Interruption::Kind::failed,
+                          path_.string() + ": holds no other reply to " + requests[i].id + " (" +
+                              reception.reason + "); --as-is takes this one"};
+    }
   }
   return std::nullopt;
 }

@@ -296,7 +296,7 @@ Templates default_templates() {
 # Your task
 Propose {{idea_count}} ideas, each different in kind from the others and from what was tried without success. Find out first what bounds the best kernel: memory traffic, latency, instruction issue, the matrix units, synchronisation, or occupancy. Fields in which ideas lie: memory access; asynchronous copies and hiding of latency; data types and precision; choice of algorithm and instructions; parallelism and occupancy; control flow, loops and index arithmetic. An idea says in plain language what changes, why it should be faster on this GPU, and roughly how; it holds no code.
 
-Answer with one fenced json block and nothing behind it: a list with one {"title": "a few words", "idea": "three to eight sentences"} for every idea.
+Answer with one fenced json block and nothing behind it: a list of {"title": "a few words", "idea": "three to eight sentences"} objects, one for each idea, no more and no fewer.
 )";
   templates.kernel = R"(You write a fast and correct GPU kernel.
 

@@ -19,12 +19,17 @@ class EndOfRecording : public Model, public Evaluator {
 
   std::optional<Interruption> ask(std::span<const ModelRequest> requests,
                                   const Model::Arrived&) override {
+    for (const ModelRequest& request : requests) replies.push_back(request.id);
     return trajectory_.not_as_expected("response " + requests.front().id);
   }
   std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
                                        const Evaluator::Arrived&) override {
+    for (const EvaluationRequest& request : requests) evaluations.push_back(request.id);
     return trajectory_.not_as_expected("evaluation " + requests.front().id);
   }
+
+  std::vector<std::string> replies;      ///< that were asked for
+  std::vector<std::string> evaluations;  ///< that were asked for
 
  private:
   Trajectory& trajectory_;
@@ -85,15 +90,25 @@ SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
   };
   observer.selection = [&search](const SelectionReport& report) {
     search.rounds.push_back({report.round, report.selection});
-    search.prompt_tokens = report.prompt_tokens;
-    search.completion_tokens = report.completion_tokens;
+  };
+  observer.reply = [&search](const ReplyReport& report) {
+    ModelUse& use = search.models[report.model];
+    ++(report.unusable.empty() ? use.replies : use.unusable);
+    use.prompt_tokens += report.prompt_tokens;
+    use.completion_tokens += report.completion_tokens;
+    search.prompt_tokens += report.prompt_tokens;
+    search.completion_tokens += report.completion_tokens;
+    if (report.unusable.empty()) return;
+    search.unusable.push_back({report.id, report.model, report.unusable});
   };
   return observer;
 }
 
-Replay replay_exactly(const fs::path& path, KeepCandidates keep) {
+Replay replay_exactly(const fs::path& path, KeepCandidates keep, Unfinished unfinished) {
   Replay replay;
-  Result<Trajectory> trajectory = Trajectory::open(path, Trajectory::Access::read);
+  const bool open_end = unfinished == Unfinished::accepted;
+  Result<Trajectory> trajectory = Trajectory::open(
+      path, open_end ? Trajectory::Access::read_unfinished : Trajectory::Access::read);
   if (!trajectory) {
     replay.interruption = Interruption{Kind::bad_file, trajectory.error().message};
     return replay;
@@ -117,6 +132,12 @@ Replay replay_exactly(const fs::path& path, KeepCandidates keep) {
   replay.search.stop_reason = result.reason;
   replay.search.events = trajectory->line();
   replay.interruption = std::move(result.interruption);
+  if (!open_end || !replay.interruption) return replay;
+  const Result<bool> at_end = trajectory->at_end();
+  if (!at_end || !*at_end || replay.interruption->kind != Kind::mismatch) return replay;
+  replay.interruption.reset();
+  replay.awaited_replies = std::move(end.replies);
+  replay.awaited_evaluations = std::move(end.evaluations);
   return replay;
 }
 

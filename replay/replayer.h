@@ -3,6 +3,7 @@
 #include <boost/json/object.hpp>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,21 @@ struct ReplayedRound {
   Selection selection;
 };
 
+/// A reply that was asked for again.
+struct UnusableReply {
+  std::string id;  ///< of its request
+  std::string model;
+  std::string reason;
+};
+
+/// What the replies of one model took.
+struct ModelUse {
+  std::int64_t replies = 0;   ///< taken
+  std::int64_t unusable = 0;  ///< asked for again
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
+};
+
 /// A recorded search, as the search code reproduced it.
 struct ReplayedSearch {
   Header header;
@@ -44,14 +60,23 @@ struct ReplayedSearch {
   std::vector<ReplayedRound> rounds;
   std::string stop_reason;
   std::size_t events = 0;
-  std::int64_t prompt_tokens = 0;
-  std::int64_t completion_tokens = 0;
+  std::int64_t prompt_tokens = 0;      ///< of unusable replies too
+  std::int64_t completion_tokens = 0;  ///< of unusable replies too
+  std::map<std::string, ModelUse> models;
+  std::vector<UnusableReply> unusable;
 };
 
 struct Replay {
   ReplayedSearch search;                     ///< up to the interruption
   std::optional<Interruption> interruption;  ///< nothing: every byte was reproduced
+  /// Of a recording that ends before the search does: what comes next, by id. Both are empty where
+  /// the search itself has the next word.
+  std::vector<std::string> awaited_replies;
+  std::vector<std::string> awaited_evaluations;
 };
+
+/// Whether a recording may end before the search does.
+enum class Unfinished { refused, accepted };
 
 enum class KeepCandidates { no, yes };
 
@@ -59,9 +84,12 @@ enum class KeepCandidates { no, yes };
 SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep);
 
 /// Exact replay: the search runs with the recorded replies and evaluations, and the events that it
-/// makes are compared with the file's, byte for byte. Needs neither a GPU nor a model.
+/// makes are compared with the file's, byte for byte. Needs neither a GPU nor a model. An
+/// unfinished recording, where it is accepted, is compared as far as it goes; so is one that a
+/// search is writing.
 Replay replay_exactly(const std::filesystem::path& trajectory,
-                      KeepCandidates keep = KeepCandidates::no);
+                      KeepCandidates keep = KeepCandidates::no,
+                      Unfinished unfinished = Unfinished::refused);
 
 /// A round whose survivors would be others with today's verdicts and times.
 struct ChangedChoice {

@@ -171,24 +171,38 @@ std::vector<Idea> ideas_from_list(std::string_view reply) {
   return ideas;
 }
 
-/// The reply's plan with what the search knows better.
-Result<std::string> completed_plan(const std::string& plan_text, const CandidateFrame& frame) {
-  Result<json::value> value = parse_json(plan_text, "the reply's json block");
+struct KernelReply {
+  std::string source;
+  json::object plan;  ///< as the model wrote it
+};
+
+Result<KernelReply> read_kernel_reply(std::string_view reply) {
+  if (Result<Ok> bytes = check_bytes(reply); !bytes) return bytes.error();
+  const std::vector<Block> blocks = fenced_blocks(reply);
+  Result<Block> code = only_block(blocks, is_code, "cuda");
+  if (!code) return code.error();
+  const Result<Block> plan = only_block(blocks, is_json, "json");
+  if (!plan) return plan.error();
+  Result<json::value> value = parse_json(plan->text, "the reply's json block");
   if (!value) return value.error();
-  const json::object* given = value->if_object();
-  if (!given) return Error{"the reply's json block: expected an object, the plan"};
+  if (!value->is_object()) return Error{"the reply's json block: expected an object, the plan"};
+  return KernelReply{std::move(code->text), std::move(value->get_object())};
+}
+
+/// The reply's plan with what the search knows better.
+std::string completed_plan(const json::object& given, const CandidateFrame& frame) {
   std::string name = frame.id;
   std::replace(name.begin(), name.end(), '.', '_');
   json::object plan{{"schema", 1}, {"problem", frame.problem}, {"name", name}};
   const auto text_or = [&](const char* key, const std::string& otherwise) -> json::value {
-    const json::value* own = given->if_contains(key);
+    const json::value* own = given.if_contains(key);
     return own ? *own : json::value(otherwise);
   };
   plan["idea"] = text_or("idea", frame.idea);
   plan["arch"] = text_or("arch", frame.arch);
   plan["origin"] = json::object{{"trajectory", "trajectories/" + frame.trajectory + ".jsonl"},
                                 {"candidate", frame.id}};
-  for (const auto& [key, member] : *given) {
+  for (const auto& [key, member] : given) {
     if (!plan.contains(key)) plan[key] = member;
   }
   return pretty_json(plan);
@@ -203,7 +217,7 @@ Idea idea_from_text(const std::string& text) {
   return {shortened(trimmed(title), max_title_bytes), std::move(words)};
 }
 
-Result<std::vector<Idea>> parse_ideas(std::string_view reply, std::size_t wanted) {
+Result<std::vector<Idea>> parse_ideas(std::string_view reply) {
   if (Result<Ok> bytes = check_bytes(reply); !bytes) return bytes.error();
   std::vector<Idea> ideas;
   for (const Block& block : fenced_blocks(reply)) {
@@ -215,20 +229,20 @@ Result<std::vector<Idea>> parse_ideas(std::string_view reply, std::size_t wanted
   if (ideas.empty()) {
     return Error{"the reply has neither a JSON list of ideas nor a numbered list"};
   }
-  if (ideas.size() > wanted) ideas.resize(wanted);
   return ideas;
 }
 
+Result<Ok> check_kernel_reply(std::string_view reply) {
+  const Result<KernelReply> read = read_kernel_reply(reply);
+  if (!read) return read.error();
+  return Ok{};
+}
+
 Result<Candidate> parse_kernel_reply(std::string_view reply, const CandidateFrame& frame) {
-  if (Result<Ok> bytes = check_bytes(reply); !bytes) return bytes.error();
-  const std::vector<Block> blocks = fenced_blocks(reply);
-  const Result<Block> code = only_block(blocks, is_code, "cuda");
-  if (!code) return code.error();
-  const Result<Block> plan = only_block(blocks, is_json, "json");
-  if (!plan) return plan.error();
-  const Result<std::string> completed = completed_plan(plan->text, frame);
-  if (!completed) return completed.error();
-  return parse_candidate(*completed, code->text, frame.id + "/kernel.json");
+  Result<KernelReply> read = read_kernel_reply(reply);
+  if (!read) return read.error();
+  return parse_candidate(completed_plan(read->plan, frame), std::move(read->source),
+                         frame.id + "/kernel.json");
 }
 
 }  // namespace rekernel

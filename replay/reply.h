@@ -19,9 +19,9 @@ Idea idea_from_text(const std::string& text);
 
 /// Reads a reply to a request for ideas: a fenced json block, or the whole reply, that holds a list
 /// of
-/// {"title": …, "idea": …} or of strings; failing that, a numbered list ("1. …", "2) …"). More than
-/// `wanted` ideas are cut, fewer are accepted. The error says what was found instead.
-Result<std::vector<Idea>> parse_ideas(std::string_view reply, std::size_t wanted);
+/// {"title": …, "idea": …} or of strings; failing that, a numbered list ("1. …", "2) …"). The error
+/// says what was found instead.
+Result<std::vector<Idea>> parse_ideas(std::string_view reply);
 
 /// What the search fills in of a candidate's plan, whatever the reply says.
 struct CandidateFrame {
@@ -31,6 +31,10 @@ struct CandidateFrame {
   std::string idea;        ///< taken where the reply's plan has none
   std::string arch;        ///< taken where the reply's plan has none
 };
+
+/// That a reply to a request for a kernel has the form of one, whatever is in its plan. Where it
+/// has not, the model may do better if it is asked again.
+Result<Ok> check_kernel_reply(std::string_view reply);
 
 /// Reads a reply to a request for a kernel: exactly one fenced block marked cuda, cu, c++, cpp or
 /// c, and exactly one marked json with the plan; other fenced blocks and prose are ignored. The

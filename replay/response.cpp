@@ -9,9 +9,10 @@ namespace rekernel {
 
 namespace json = boost::json;
 
-json::object response_event(const ModelRequest& request, const ModelReply& reply) {
+namespace {
+
+void put_reply(json::object& event, const ModelRequest& request, const ModelReply& reply) {
   const bool counted = reply.prompt_tokens && reply.completion_tokens;
-  json::object event{{"event", "response"}, {"id", request.id}};
   put_text(event, "text", reply.text);
   event["prompt_tokens"] = counted ? *reply.prompt_tokens : estimated_tokens(request.prompt.size());
   event["completion_tokens"] =
@@ -19,6 +20,21 @@ json::object response_event(const ModelRequest& request, const ModelReply& reply
   event["tokens"] = counted ? "counted" : "estimated";
   event["truncated"] = reply.truncated;
   event["failure"] = printable(reply.failure, 1000);
+}
+
+}  // namespace
+
+json::object response_event(const ModelRequest& request, const ModelReply& reply) {
+  json::object event{{"event", "response"}, {"id", request.id}};
+  put_reply(event, request, reply);
+  return event;
+}
+
+json::object unusable_event(const ModelRequest& request, const ModelReply& reply, int attempt,
+                            const std::string& reason) {
+  json::object event{{"event", "unusable"}, {"id", request.id}, {"attempt", attempt}};
+  put_reply(event, request, reply);
+  event["reason"] = printable(reason, 1000);
   return event;
 }
 

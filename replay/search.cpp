@@ -7,8 +7,10 @@
 
 #include "harness/base/files.h"
 #include "replay/event.h"
+#include "replay/in_turn.h"
 #include "replay/prompt.h"
 #include "replay/response.h"
+#include "replay/time_left.h"
 
 namespace rekernel {
 namespace {
@@ -39,6 +41,11 @@ struct IdeaInRound {
   Idea idea;
 };
 
+/// "1 idea", "2 ideas".
+std::string counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 ModelReply within_limits(ModelReply reply) {
   if (reply.text.size() > max_reply_bytes) {
     reply.failure = "the reply has " + std::to_string(reply.text.size()) + " bytes; at most " +
@@ -60,7 +67,10 @@ json::object evaluation_event(const WaveItem& item, const json::object& record) 
 class Search {
  public:
   Search(const Header& header, SearchSurroundings surroundings)
-      : header_(header), settings_(header.settings), around_(std::move(surroundings)) {
+      : header_(header),
+        settings_(header.settings),
+        endpoints_(header.settings.models),
+        around_(std::move(surroundings)) {
     note_parents();
   }
 
@@ -87,12 +97,28 @@ class Search {
     if (auto interruption = around_.trajectory.put(event)) interrupt(std::move(*interruption));
   }
 
-  /// The next recorded event; nullptr when there is none or something went wrong.
+  /// The next recorded event of the search itself; nullptr when there is none or something went
+  /// wrong.
   const json::object* recorded() {
-    const Result<const json::object*> next = around_.trajectory.peek();
-    if (next) return *next;
-    interrupt({Kind::bad_file, next.error().message});
-    return nullptr;
+    while (true) {
+      const Result<const json::object*> next = around_.trajectory.peek();
+      if (!next) interrupt({Kind::bad_file, next.error().message});
+      if (interruption_) return nullptr;
+      if (!*next || event_title(**next) != "endpoints" || !going()) return *next;
+      pass_endpoints(**next);
+    }
+  }
+
+  void pass_endpoints(const json::object& event) {
+    Result<std::vector<ModelSettings>> models =
+        endpoints_from_json(event, settings_.models, where());
+    if (!models) return interrupt({Kind::bad_file, models.error().message});
+    put_endpoints(*models);
+  }
+
+  void put_endpoints(const std::vector<ModelSettings>& models) {
+    put({{"event", "endpoints"}, {"models", to_json(models)}});
+    endpoints_ = models;
   }
 
   /// The next recorded event, which must be of this kind and id if there is one.
@@ -110,8 +136,12 @@ class Search {
            std::to_string(around_.trajectory.line() + 1);
   }
 
-  void say(const std::string& text) const {
+  void show(const std::string& text) const {
     if (around_.observer.progress) around_.observer.progress(text);
+  }
+
+  void say(const std::string& text) const {
+    if (around_.observer.say) around_.observer.say(text);
   }
 
   void stop(const std::string& reason) {
@@ -241,14 +271,31 @@ class Search {
     // The search may have stopped here and gone on with a plan.
     if (std::vector<Idea> planned = planned_ideas(round); !planned.empty()) return planned;
     put(request_event(round, "ideas", requests[0], parts));
-    say("round " + std::to_string(round) + ": asking for ideas");
-    const std::vector<ModelReply> replies = obtain_replies(requests);
+    show("round " + std::to_string(round) + ": asking for ideas");
+    std::vector<Idea> ideas;
+    obtain_replies(ReplyKind::ideas, requests, [&](std::size_t, const ModelReply& reply) {
+      ideas = read_ideas(requests[0].id, reply, note);
+    });
     if (!going()) return {};
-    Result<std::vector<Idea>> ideas =
-        parse_ideas(replies[0].text, static_cast<std::size_t>(settings_.ideas));
-    if (ideas) return std::move(*ideas);
-    note = requests[0].id + ": " + complaint_about(replies[0], ideas.error());
-    return {};
+    return ideas;
+  }
+
+  std::vector<Idea> read_ideas(const std::string& id, const ModelReply& reply,
+                               std::string& note) const {
+    Result<std::vector<Idea>> ideas = parse_ideas(reply.text);
+    if (!ideas) {
+      note = id + ": " + complaint_about(reply, ideas.error());
+      say(note + "; the round has no ideas");
+      return {};
+    }
+    const auto wanted = static_cast<std::size_t>(settings_.ideas);
+    if (ideas->size() != wanted) {
+      say(id + ": the reply has " + counted(ideas->size(), "idea") + ", asked for were " +
+          std::to_string(wanted) +
+          (ideas->size() > wanted ? "; the rest is left out" : "; the round goes on with fewer"));
+    }
+    if (ideas->size() > wanted) ideas->resize(wanted);
+    return std::move(*ideas);
   }
 
   std::vector<WaveItem> write_kernels(int round, const PromptParts& parts,
@@ -273,10 +320,10 @@ class Search {
       event["idea"] = wave[i].idea.title;
       put(event);
     }
-    say("round " + std::to_string(round) + ": asking for " + std::to_string(requests.size()) +
-        " kernels");
-    const std::vector<ModelReply> replies = obtain_replies(requests);
-    for (std::size_t i = 0; i < replies.size() && going(); ++i) read_candidate(wave[i], replies[i]);
+    show("round " + std::to_string(round) + ": asking for " + std::to_string(requests.size()) +
+         " kernels");
+    obtain_replies(ReplyKind::kernel, requests,
+                   [&](std::size_t i, const ModelReply& reply) { read_candidate(wave[i], reply); });
     return wave;
   }
 
@@ -388,120 +435,239 @@ class Search {
 
   // ── Replies ──────────────────────────────────────────────────────────────────────────────────
 
-  /// One reply for every request: recorded ones, then those that a killed run had already got, then
-  /// those that are asked for now.
-  std::vector<ModelReply> obtain_replies(const std::vector<ModelRequest>& requests) {
-    std::vector<std::optional<ModelReply>> replies(requests.size());
-    std::size_t next = 0;  // the first request whose reply is not in the trajectory yet
-    while (next < requests.size() && going()) {
-      const json::object* event = recorded("response", requests[next].id);
-      if (!event) break;
-      take_reply(*event, requests[next], replies[next]);
-      if (replies[next]) put_reply(requests[next], *replies[next]);
-      ++next;
+  enum class ReplyKind { ideas, kernel };
+
+  /// A reply that was of no use.
+  struct Refused {
+    ModelReply reply;
+    std::string reason;
+  };
+  /// What one request brought.
+  struct Answer {
+    std::vector<Refused> refused;
+    ModelReply reply;
+  };
+  /// What is known of a request whose reply has not come.
+  struct Asking {
+    int recorded = 0;  ///< replies that were of no use and are in the trajectory
+    std::vector<Refused> refused;
+  };
+
+  /// Why a reply should be asked for again; empty if it is of use.
+  static std::string why_unusable(ReplyKind kind, const ModelReply& reply) {
+    if (!reply.failure.empty()) return reply.failure;
+    if (kind == ReplyKind::ideas) {
+      const Result<std::vector<Idea>> ideas = parse_ideas(reply.text);
+      return ideas ? "" : complaint_about(reply, ideas.error());
     }
-    const bool anything_new = next < requests.size();
+    const Result<Ok> form = check_kernel_reply(reply.text);
+    return form ? "" : complaint_about(reply, form.error());
+  }
+
+  /// Gets one reply for every request and hands them to `taken` in their order: recorded ones, then
+  /// those that a killed run had already got, then those that are asked for now.
+  void obtain_replies(ReplyKind kind, const std::vector<ModelRequest>& requests,
+                      const std::function<void(std::size_t, const ModelReply&)>& taken) {
+    std::vector<Asking> asking(requests.size());
+    InTurn<Answer> turn(
+        requests.size(),
+        [&](std::size_t i, const Answer& answer) {
+          put_answer(requests[i], asking[i].recorded, answer);
+          if (going()) taken(i, answer.reply);
+        },
+        [&] { return going(); });
     std::vector<std::size_t> missing;
-    for (std::size_t i = next; i < requests.size() && going(); ++i) {
-      const json::object* entry = journal_entry("response", requests[i].id, "prompt_sha256",
-                                                sha256_hex(requests[i].prompt));
-      if (entry) take_reply(*entry, requests[i], replies[i]);
-      if (!replies[i]) missing.push_back(i);
-    }
-    const auto put_those_in_turn = [&] {
-      for (; next < requests.size() && replies[next] && going(); ++next) {
-        put_reply(requests[next], *replies[next]);
+    bool anything_new = false;
+    for (std::size_t i = 0; i < requests.size() && going(); ++i) {
+      std::optional<Answer> answer;
+      if (turn.is_next(i)) answer = recorded_answer(kind, requests[i], asking[i]);
+      if (!answer && going()) {
+        anything_new = true;
+        answer = answer_in_journal(requests[i], asking[i]);
       }
-    };
-    put_those_in_turn();
-    if (going() && !missing.empty()) {
-      std::vector<ModelRequest> asked;
-      for (const std::size_t i : missing) asked.push_back(requests[i]);
-      auto interruption = around_.model.ask(asked, [&](std::size_t index, ModelReply reply) {
-        const std::size_t i = missing[index];
-        replies[i] = within_limits(std::move(reply));
-        if (i != next && !around_.model.keeps_replies()) keep_reply(requests[i], *replies[i]);
-        put_those_in_turn();
-        return going();
-      });
-      if (interruption) interrupt(std::move(*interruption));
+      if (answer) {
+        turn.arrive(i, std::move(*answer));
+      } else {
+        missing.push_back(i);
+      }
     }
-    std::vector<ModelReply> result;
-    for (auto& reply : replies) result.push_back(reply ? std::move(*reply) : ModelReply{});
+    if (going() && !missing.empty()) ask(kind, requests, missing, asking, turn);
     if (anything_new) forget_journal();
-    return result;
   }
 
-  void take_reply(const json::object& event, const ModelRequest& request,
-                  std::optional<ModelReply>& reply) {
-    Result<ModelReply> taken = reply_from_event(event, where() + ": response " + request.id);
-    if (taken) {
-      reply = std::move(*taken);
-    } else {
-      interrupt({Kind::bad_file, taken.error().message});
+  void ask(ReplyKind kind, const std::vector<ModelRequest>& requests,
+           const std::vector<std::size_t>& missing, std::vector<Asking>& asking,
+           InTurn<Answer>& turn) {
+    if (!around_.endpoints.empty() && around_.endpoints != endpoints_) {
+      put_endpoints(around_.endpoints);
     }
+    std::vector<ModelRequest> asked;
+    for (const std::size_t i : missing) asked.push_back(requests[i]);
+    std::int64_t spent = prompt_tokens_ + completion_tokens_;
+    auto interruption = around_.model.ask(asked, [&](std::size_t index, ModelReply reply) {
+      const std::size_t i = missing[index];
+      const ModelRequest& request = requests[i];
+      reply = within_limits(std::move(reply));
+      const json::object event = response_event(request, reply);
+      spent += tokens_of(event, "prompt_tokens") + tokens_of(event, "completion_tokens");
+      std::string reason = why_unusable(kind, reply);
+      if (!reason.empty() && may_ask_again(asking[i], spent)) {
+        return ask_again(request, asking[i], {std::move(reply), std::move(reason)});
+      }
+      if (!turn.is_next(i)) keep(request, event);
+      turn.arrive(i, {std::move(asking[i].refused), std::move(reply)});
+      return reception();
+    });
+    if (interruption) interrupt(std::move(*interruption));
   }
 
-  void put_reply(const ModelRequest& request, const ModelReply& reply) {
-    const json::object event = response_event(request, reply);
+  Reception reception() const {
+    return {going() ? Reception::Next::go_on : Reception::Next::stop, ""};
+  }
+
+  /// Once a reply was refused so often, or the tokens are used up, it counts as it is.
+  bool may_ask_again(const Asking& asking, std::int64_t spent) const {
+    const auto attempts = asking.recorded + static_cast<int>(asking.refused.size()) + 1;
+    const bool affordable = settings_.token_budget == 0 || spent < settings_.token_budget;
+    return attempts < settings_.tries && !around_.as_is && affordable;
+  }
+
+  Reception ask_again(const ModelRequest& request, Asking& asking, Refused refused) {
+    std::string reason = refused.reason;
+    if (!around_.model.keeps_replies()) {
+      asking.refused.push_back(std::move(refused));
+      const int attempt = asking.recorded + static_cast<int>(asking.refused.size());
+      say(request.id + ": " + reason + "; asking again (" + std::to_string(attempt + 1) + " of " +
+          std::to_string(settings_.tries) + ")");
+      keep(request, unusable_event(request, asking.refused.back().reply, attempt, reason));
+    }
+    return {going() ? Reception::Next::ask_again : Reception::Next::stop, std::move(reason)};
+  }
+
+  /// What the trajectory holds of a request: replies that were of no use, which are passed at once,
+  /// and the one that was taken, if it is there.
+  std::optional<Answer> recorded_answer(ReplyKind kind, const ModelRequest& request,
+                                        Asking& asking) {
+    while (const json::object* event = recorded()) {
+      const std::string title = event_title(*event);
+      const bool refused = title == "unusable " + request.id;
+      if ((!refused && title != "response " + request.id) ||
+          (refused && asking.recorded + 1 >= settings_.tries)) {
+        interrupt(around_.trajectory.not_as_expected("response " + request.id));
+        break;
+      }
+      std::optional<ModelReply> reply = reply_in(*event, request);
+      if (!reply) break;
+      if (!refused) return Answer{{}, std::move(*reply)};
+      const std::string reason = why_unusable(kind, *reply);
+      put_reply(request, unusable_event(request, *reply, ++asking.recorded, reason), reason);
+      if (!going()) break;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Answer> answer_in_journal(const ModelRequest& request, Asking& asking) {
+    const std::string hash = sha256_hex(request.prompt);
+    for (int attempt = asking.recorded + 1; attempt < settings_.tries; ++attempt) {
+      const json::object* entry =
+          journal_entry("unusable", request.id, "prompt_sha256", hash, attempt);
+      std::optional<ModelReply> reply = entry ? reply_in(*entry, request) : std::nullopt;
+      if (!reply) break;
+      const json::value* reason = entry->if_contains("reason");
+      asking.refused.push_back({std::move(*reply), reason && reason->is_string()
+                                                       ? std::string(reason->get_string())
+                                                       : ""});
+    }
+    const json::object* entry = journal_entry("response", request.id, "prompt_sha256", hash);
+    std::optional<ModelReply> reply = entry ? reply_in(*entry, request) : std::nullopt;
+    if (!reply) return std::nullopt;
+    return Answer{std::move(asking.refused), std::move(*reply)};
+  }
+
+  std::optional<ModelReply> reply_in(const json::object& event, const ModelRequest& request) {
+    Result<ModelReply> taken = reply_from_event(event, where() + ": response " + request.id);
+    if (taken) return std::move(*taken);
+    interrupt({Kind::bad_file, taken.error().message});
+    return std::nullopt;
+  }
+
+  void put_answer(const ModelRequest& request, int recorded, const Answer& answer) {
+    for (const Refused& refused : answer.refused) {
+      put_reply(request, unusable_event(request, refused.reply, ++recorded, refused.reason),
+                refused.reason);
+    }
+    put_reply(request, response_event(request, answer.reply), "");
+  }
+
+  static std::int64_t tokens_of(const json::object& event, const char* key) {
+    return event.at(key).as_int64();
+  }
+
+  void put_reply(const ModelRequest& request, const json::object& event,
+                 const std::string& unusable) {
     put(event);
-    prompt_tokens_ += event.at("prompt_tokens").as_int64();
-    completion_tokens_ += event.at("completion_tokens").as_int64();
+    if (!going()) return;
+    const ReplyReport report{request.id, request.model, unusable, tokens_of(event, "prompt_tokens"),
+                             tokens_of(event, "completion_tokens")};
+    prompt_tokens_ += report.prompt_tokens;
+    completion_tokens_ += report.completion_tokens;
+    if (around_.observer.reply) around_.observer.reply(report);
   }
 
-  void keep_reply(const ModelRequest& request, const ModelReply& reply) {
-    json::object entry = response_event(request, reply);
-    entry["prompt_sha256"] = sha256_hex(request.prompt);
-    add_to_journal(std::move(entry));
+  /// A reply that waits for its turn, or was of no use.
+  void keep(const ModelRequest& request, json::object event) {
+    if (around_.model.keeps_replies()) return;
+    event["prompt_sha256"] = sha256_hex(request.prompt);
+    add_to_journal(event);
   }
 
   // ── Evaluations ──────────────────────────────────────────────────────────────────────────────
 
   void evaluate(int round, const std::vector<WaveItem>& wave) {
-    std::vector<std::optional<json::object>> records(wave.size());
-    std::size_t next = 0;  // the first candidate whose evaluation is not in the trajectory yet
-    bool anything_new = false;
+    InTurn<json::object> turn(
+        wave.size(),
+        [&](std::size_t i, const json::object& record) { put_evaluation(round, wave[i], record); },
+        [&] { return going(); });
     std::vector<std::size_t> missing;
+    bool anything_new = false;
     for (std::size_t i = 0; i < wave.size() && going(); ++i) {
       if (!wave[i].candidate) {
-        records[i] = recorded_invalid_reply(header_.problem, wave[i].complaint);
-      } else if (next == i) {
-        if (const json::object* event = recorded("evaluation", wave[i].id)) records[i] = *event;
+        turn.arrive(i, recorded_invalid_reply(header_.problem, wave[i].complaint));
+        continue;
       }
-      if (!records[i] && wave[i].candidate && going()) {
+      const json::object* record = turn.is_next(i) ? recorded("evaluation", wave[i].id) : nullptr;
+      if (!record && going()) {
         anything_new = true;
-        const json::object* entry =
+        record =
             journal_entry("evaluation", wave[i].id, "sha256", candidate_sha256(*wave[i].candidate));
-        if (entry) records[i] = *entry;
       }
-      if (!records[i]) missing.push_back(i);
-      if (next == i && records[i]) {
-        put_evaluation(round, wave[i], *records[i]);
-        ++next;
+      if (record) {
+        turn.arrive(i, *record);
+      } else {
+        missing.push_back(i);
       }
     }
-    const auto put_those_in_turn = [&] {
-      for (; next < wave.size() && records[next] && going(); ++next) {
-        put_evaluation(round, wave[next], *records[next]);
-      }
-    };
-    if (going() && !missing.empty()) {
-      say("round " + std::to_string(round) + ": evaluating " + std::to_string(missing.size()) +
-          " candidates");
-      std::vector<EvaluationRequest> asked;
-      for (const std::size_t i : missing) asked.push_back({wave[i].id, &*wave[i].candidate});
-      auto interruption =
-          around_.evaluator.evaluate(asked, [&](std::size_t index, json::object record) {
-            const std::size_t i = missing[index];
-            if (i != next) add_to_journal(evaluation_event(wave[i], record));
-            records[i] = std::move(record);
-            put_those_in_turn();
-            return going();
-          });
-      if (interruption) interrupt(std::move(*interruption));
-    }
-    put_those_in_turn();
+    if (going() && !missing.empty()) evaluate_missing(round, wave, missing, turn);
     if (anything_new) forget_journal();
+  }
+
+  void evaluate_missing(int round, const std::vector<WaveItem>& wave,
+                        const std::vector<std::size_t>& missing, InTurn<json::object>& turn) {
+    const std::string what = "round " + std::to_string(round) + ": candidates evaluated: ";
+    const TimeLeft left(missing.size());
+    std::size_t done = 0;
+    show(what + left.text(done));
+    std::vector<EvaluationRequest> asked;
+    for (const std::size_t i : missing) asked.push_back({wave[i].id, &*wave[i].candidate});
+    auto interruption =
+        around_.evaluator.evaluate(asked, [&](std::size_t index, json::object record) {
+          const std::size_t i = missing[index];
+          if (!turn.is_next(i)) add_to_journal(evaluation_event(wave[i], record));
+          turn.arrive(i, std::move(record));
+          show(what + left.text(++done));
+          return going();
+        });
+    if (interruption) interrupt(std::move(*interruption));
   }
 
   void put_evaluation(int round, const WaveItem& item, const json::object& record) {
@@ -547,7 +713,7 @@ class Search {
          {"completion_tokens", completion_tokens_}});
     forget_kernels(round);
     if (going() && around_.observer.selection) {
-      around_.observer.selection({round, selection_, prompt_tokens_, completion_tokens_});
+      around_.observer.selection({round, selection_});
     }
   }
 
@@ -567,15 +733,16 @@ class Search {
 
   /// An entry counts only if it belongs to the same prompt or candidate.
   const json::object* journal_entry(const char* event, const std::string& id, const char* key,
-                                    const std::string& hash) const {
-    const json::object* entry = around_.journal ? around_.journal->find(event, id) : nullptr;
+                                    const std::string& hash, int attempt = 0) const {
+    const json::object* entry =
+        around_.journal ? around_.journal->find(event, id, attempt) : nullptr;
     const json::value* kept = entry ? entry->if_contains(key) : nullptr;
     return kept && kept->is_string() && kept->get_string() == hash ? entry : nullptr;
   }
 
-  void add_to_journal(json::object entry) {
+  void add_to_journal(const json::object& entry) {
     if (!around_.journal) return;
-    if (Result<Ok> added = around_.journal->add(std::move(entry)); !added) {
+    if (Result<Ok> added = around_.journal->add(entry); !added) {
       interrupt({Kind::failed, added.error().message});
     }
   }
@@ -587,7 +754,8 @@ class Search {
   }
 
   const Header& header_;
-  Settings settings_;  ///< the header's, or with what continuations changed
+  Settings settings_;                     ///< the header's, or with what continuations changed
+  std::vector<ModelSettings> endpoints_;  ///< as far as they are recorded
   SearchSurroundings around_;
   std::optional<Interruption> interruption_;
   std::string reason_;
@@ -604,6 +772,25 @@ class Search {
 };
 
 }  // namespace
+
+Result<std::vector<ModelSettings>> endpoints_from_json(const json::object& event,
+                                                       const std::vector<ModelSettings>& models,
+                                                       const std::string& where) {
+  const json::value value = event;
+  JsonReader reader(where, value);
+  for (const char* key : {"event", "chain"}) reader.optional(key);
+  JsonReader entries = reader.required("models");
+  std::vector<ModelSettings> endpoints = read_models(entries);
+  reader.no_other_keys();
+  const auto same_name = [](const ModelSettings& a, const ModelSettings& b) {
+    return a.name == b.name;
+  };
+  if (!std::equal(endpoints.begin(), endpoints.end(), models.begin(), models.end(), same_name)) {
+    entries.fail("expected the models of the search");
+  }
+  if (auto error = reader.error()) return *error;
+  return endpoints;
+}
 
 SearchEnd run_search(const Header& header, SearchSurroundings surroundings) {
   return Search(header, std::move(surroundings)).run();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -34,15 +35,24 @@ struct CandidateReport {
 struct SelectionReport {
   int round = 0;
   Selection selection;
-  std::int64_t prompt_tokens = 0;      ///< up to here
-  std::int64_t completion_tokens = 0;  ///< up to here
+};
+
+/// A reply whose event is in the trajectory.
+struct ReplyReport {
+  std::string id;  ///< of its request
+  std::string model;
+  std::string unusable;  ///< why it was asked for again; empty if it was taken
+  std::int64_t prompt_tokens = 0;
+  std::int64_t completion_tokens = 0;
 };
 
 /// What a search tells while it goes; each may be empty.
 struct SearchObserver {
   std::function<void(const CandidateReport&)> candidate;
   std::function<void(const SelectionReport&)> selection;
-  std::function<void(const std::string&)> progress;
+  std::function<void(const ReplyReport&)> reply;
+  std::function<void(const std::string&)> progress;  ///< what is being done now
+  std::function<void(const std::string&)> say;       ///< what a person should know of
 };
 
 /// What a search works with. `deadline_reached` is asked where no recorded event says what
@@ -57,7 +67,16 @@ struct SearchSurroundings {
   /// What to go on with where the recording ends with a stop; null: the search is over there.
   std::function<Result<Continuation>(const Settings&)> go_on = {};
   bool stop_asked = false;  ///< a person wants no new request; heeded where nothing is recorded
+  /// How the models are asked now, where that is of interest: a change to what is recorded becomes
+  /// an event before the first request that it concerns.
+  std::vector<ModelSettings> endpoints = {};
+  bool as_is = false;  ///< replies that are of no use are taken as they are, not asked for again
 };
+
+/// The models of an event `endpoints`, which must be those of the search.
+Result<std::vector<ModelSettings>> endpoints_from_json(const boost::json::object& event,
+                                                       const std::vector<ModelSettings>& models,
+                                                       const std::string& where);
 
 struct SearchEnd {
   std::optional<Interruption> interruption;
@@ -68,13 +87,17 @@ struct SearchEnd {
 /// The search: a function of the header, the replies and the evaluations. Events go to the
 /// trajectory in one order whatever arrives first. In a round: the request for ideas and its reply;
 /// all requests for kernels, all their replies, all evaluations, each in the order of ideas and
-/// branches; the selection. Where the trajectory holds events already, they are taken from there
-/// and checked.
+/// branches; the selection. Before a reply stand those to the same request that were of no use and
+/// were asked for again, the event `unusable` each. Where the trajectory holds events already, they
+/// are taken from there and checked.
 ///
 /// Killed at any byte, the same call goes on and ends with the same file. A reply or an evaluation
 /// has arrived once its line, in the trajectory or in the journal, is whole; what has arrived is
 /// never asked for again. What was under way, or just being written, is asked for once more, since
 /// nobody can know how far it came; with replies from files not even that, since the files remain.
+///
+/// Where models are asked in another way than before, the event `endpoints` says so. It stands
+/// before a reply and changes nothing of the search.
 ///
 /// The token budget, the deadline and a person's wish to stop are looked at before every request
 /// for ideas and before the requests for kernels; a stop is recorded as an event with its reason.

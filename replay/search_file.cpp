@@ -63,7 +63,10 @@ Result<SearchFile> load_search_file(const fs::path& path) {
   JsonReader reader(path.string(), *value);
   SearchFile file;
   if (auto problem = reader.optional("problem")) file.problem = problem->string(64);
-  if (auto settings = reader.optional("settings")) file.settings = read_settings(*settings);
+  if (auto settings = reader.optional("settings")) {
+    file.settings = read_settings(*settings);
+    if (!settings->has("tries")) file.settings.tries = usual_tries;
+  }
   file.device = read_device(reader);
   if (auto seeds = reader.optional("seeds")) file.seeds = seeds->strings(16, 1024);
   if (auto library = reader.optional("library")) {

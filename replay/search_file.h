@@ -26,7 +26,7 @@ struct LibraryEntry {
 /// ({"ideas", "kernel"}), "replies", "notes", "published". Paths count from the project's root.
 struct SearchFile {
   std::string problem;
-  Settings settings;
+  Settings settings{.tries = usual_tries};
   std::optional<DeviceFacts> device;
   std::vector<std::string> seeds;
   std::vector<LibraryEntry> library;

@@ -10,12 +10,25 @@
 
 namespace rekernel {
 
-/// A model that takes part. `base_url` and `key_variable` matter to the `openai` backend alone; the
-/// key itself is read from the environment when it is needed and is never stored.
+/// A model that takes part and, for the `openai` backend, how it is asked. This is a record of what
+/// the search's owner wanted: a search that goes on asks its owner again (replay/endpoint.h), since
+/// the file may come from elsewhere. No secret is in it: neither the key nor a header's value.
 struct ModelSettings {
-  std::string name;          ///< as the endpoint calls it
-  std::string base_url;      ///< "https://api.openai.com/v1"
-  std::string key_variable;  ///< "OPENAI_API_KEY"
+  std::string name;                  ///< in the search, and at the endpoint unless `ask_as` is set
+  std::string base_url;              ///< "https://api.openai.com/v1"
+  std::string key_variable;          ///< "OPENAI_API_KEY"
+  std::string ask_as;                ///< what the endpoint calls the model, where that is another
+  std::vector<std::string> headers;  ///< names of those beside the protocol's
+  std::string body;                  ///< members beside the protocol's: a JSON object, as text
+  std::string limit_field;           ///< "max_tokens" or "max_completion_tokens"; empty: found out
+  std::string ca_sha256;             ///< of the file with the authorities that are believed
+  std::int64_t timeout_s = 0;        ///< of one attempt; 0: the program's
+  std::int64_t reply_tokens = 0;     ///< in place of the settings'; 0: theirs
+  bool stream = false;
+  std::string prompt_price;  ///< US dollars for a million tokens, "1.25"; empty: unknown
+  std::string reply_price;
+
+  bool operator==(const ModelSettings&) const = default;
 };
 
 /// What a person laid down for one round; what is absent is left to the search.
@@ -47,13 +60,27 @@ struct Settings {
   std::int64_t deadline_minutes = 0;   ///< of one run of the program; 0: none
   std::vector<std::string> references;  ///< timed beside every candidate, the headline first
   std::vector<RoundPlan> round_plans;
+  /// How often a reply is asked for until it is of use; then it counts as it is. Old recordings
+  /// know nothing of this: once.
+  int tries = 1;
 
   int last_round() const { return first_round + rounds - 1; }
   const RoundPlan* plan_of(int round) const;
 };
 
+/// Of a new search.
+inline constexpr int usual_tries = 3;
+
 /// What a person says about one idea, at most.
 inline constexpr std::size_t max_idea_bytes = 4000;
+
+/// Whether an address is one that may be recorded, and that a key may be sent to if its scheme
+/// allows: http:// or https://, without user name, password, query or fragment.
+bool is_plain_address(const std::string& address);
+
+std::vector<ModelSettings> read_models(JsonReader reader);
+/// What old recordings do not have is left out where it is not set.
+boost::json::array to_json(const std::vector<ModelSettings>& models);
 
 /// Plans for rounds of such a search, one a round at most. Errors land in the reader.
 std::vector<RoundPlan> read_round_plans(JsonReader reader, const Settings& settings);

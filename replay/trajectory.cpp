@@ -23,8 +23,8 @@ namespace json = boost::json;
 
 constexpr std::size_t max_line_bytes = std::size_t{128} << 20;
 constexpr std::size_t shown_bytes = 400;
-constexpr std::array known_events = {"header",    "request", "response", "evaluation",
-                                     "selection", "stop",    "continue"};
+constexpr std::array known_events = {"header", "request",  "response",  "evaluation", "selection",
+                                     "stop",   "continue", "endpoints", "unusable"};
 
 Error system_error(const fs::path& path, const std::string& what) {
   return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
@@ -135,8 +135,8 @@ Result<Trajectory> Trajectory::open(const fs::path& path, Access access) {
     const Result<int> file = open_for_append(path);
     if (!file) return file.error();
     trajectory.output_ = *file;
-  } else if (const Result<Ok> whole = check_last_line(path); !whole) {
-    return whole.error();
+  } else if (access == Access::read) {
+    if (const Result<Ok> whole = check_last_line(path); !whole) return whole.error();
   }
   trajectory.input_.open(path, std::ios::binary);
   if (!trajectory.input_) return system_error(path, "cannot be opened");
@@ -162,7 +162,8 @@ Trajectory::~Trajectory() {
 
 Result<Ok> Trajectory::read_next() {
   std::string line;
-  if (!std::getline(input_, line)) return Ok{};
+  // Without its newline, a line is being written, or never will be whole.
+  if (!std::getline(input_, line) || input_.eof()) return Ok{};
   const std::string where = path_.string() + ": line " + std::to_string(line_ + 1);
   if (line.size() > max_line_bytes) return Error{where + ": longer than any event"};
   Result<json::value> value = parse_json(line, where);
@@ -280,6 +281,31 @@ std::optional<Interruption> Trajectory::append(const std::string& line) {
   return Interruption{Interruption::Kind::failed, system_error(path_, "cannot be written").message};
 }
 
+Result<std::optional<json::object>> last_event(const fs::path& path, const std::string& event) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return system_error(path, "cannot be opened");
+  const std::string beginning = "{\"event\":\"" + event + "\"";
+  std::optional<json::object> last;
+  std::size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (!line.starts_with(beginning)) continue;
+    Result<json::value> value =
+        parse_json(line, path.string() + ": line " + std::to_string(number));
+    if (!value) return value.error();
+    last = std::move(value->get_object());
+  }
+  return last;
+}
+
+bool is_being_written(const fs::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+  ::close(file);
+  return locked;
+}
+
 Result<PendingJournal> PendingJournal::open(const fs::path& trajectory) {
   PendingJournal journal;
   journal.path_ = trajectory;
@@ -298,19 +324,28 @@ Result<PendingJournal> PendingJournal::open(const fs::path& trajectory) {
     JsonReader reader(where, *value);
     const std::string event = reader.required("event").string(64);
     const std::string id = reader.required("id").string(64);
+    std::int64_t attempt = 0;
+    if (auto number = reader.optional("attempt")) attempt = number->integer(1, 1000);
     if (auto error = reader.error()) return *error;
-    journal.entries_[{event, id}] = std::move(value->get_object());
+    journal.entries_[{event, id, attempt}] = std::move(value->get_object());
     journal.good_bytes_ = end + 1;
   }
   return journal;
 }
 
-const json::object* PendingJournal::find(const std::string& event, const std::string& id) const {
-  const auto found = entries_.find({event, id});
+const json::object* PendingJournal::find(const std::string& event, const std::string& id,
+                                         int attempt) const {
+  const auto found = entries_.find({event, id, attempt});
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-Result<Ok> PendingJournal::add(json::object entry) {
+std::vector<const json::object*> PendingJournal::entries() const {
+  std::vector<const json::object*> list;
+  for (const auto& [key, entry] : entries_) list.push_back(&entry);
+  return list;
+}
+
+Result<Ok> PendingJournal::add(const json::object& entry) {
   const std::string line = canonical_json(entry) + "\n";
   const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) return system_error(path_, "cannot be written");
@@ -322,9 +357,6 @@ Result<Ok> PendingJournal::add(json::object entry) {
   ::close(file);
   if (!written) return error;
   good_bytes_ += line.size();
-  const std::pair key{std::string(entry.at("event").as_string()),
-                      std::string(entry.at("id").as_string())};
-  entries_[key] = std::move(entry);
   return Ok{};
 }
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "ops/result.h"
 #include "replay/interruption.h"
@@ -19,7 +21,8 @@ namespace rekernel {
 class Trajectory {
  public:
   enum class Access {
-    read,    ///< nothing is written; the file must end with a whole line
+    read,             ///< nothing is written; the file must end with a whole line
+    read_unfinished,  ///< nothing is written; a last line that is not whole is not there yet
     append,  ///< makes the file if there is none; cuts off a line that a kill tore; locks the file
   };
   static Result<Trajectory> open(const std::filesystem::path& path, Access access);
@@ -63,6 +66,14 @@ class Trajectory {
   boost::json::object next_event_;
 };
 
+/// The last event of this name in a trajectory, if it has any; without a look at what else is in
+/// it.
+Result<std::optional<boost::json::object>> last_event(const std::filesystem::path& path,
+                                                      const std::string& event);
+
+/// Whether a search is writing the file now.
+bool is_being_written(const std::filesystem::path& path);
+
 /// Replies and evaluations that arrived while an earlier one was still awaited, so that a kill
 /// loses none of them: `<trajectory>.pending`, one JSON object a line, in the order of arrival. The
 /// file goes as soon as all of it is in the trajectory.
@@ -71,16 +82,20 @@ class PendingJournal {
   /// Reads what an interrupted run left; a line that a kill tore is ignored.
   static Result<PendingJournal> open(const std::filesystem::path& trajectory);
 
-  /// The entry with this event name and id, or nullptr.
-  const boost::json::object* find(const std::string& event, const std::string& id) const;
-  /// Writes and syncs one entry; it must have "event" and "id".
-  Result<Ok> add(boost::json::object entry);
+  /// The entry with this event name, id and attempt (0 where it has none) that an interrupted run
+  /// left, or nullptr.
+  const boost::json::object* find(const std::string& event, const std::string& id,
+                                  int attempt = 0) const;
+  /// What an interrupted run left, in no order.
+  std::vector<const boost::json::object*> entries() const;
+  /// Writes and syncs one entry; it must have "event" and "id". The file alone keeps it.
+  Result<Ok> add(const boost::json::object& entry);
   /// Everything is in the trajectory: removes the file.
   void clear();
 
  private:
   std::filesystem::path path_;
-  std::map<std::pair<std::string, std::string>, boost::json::object> entries_;
+  std::map<std::tuple<std::string, std::string, std::int64_t>, boost::json::object> entries_;
   std::size_t good_bytes_ = 0;  ///< length of the file up to the last whole line
 };
 

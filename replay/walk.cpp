@@ -28,6 +28,8 @@ std::string first_line(std::string_view text) {
   return shortened(safe(text.substr(0, text.find('\n'))), 400);
 }
 
+constexpr std::size_t text_columns = 100;
+
 /// The page under construction, as text for a terminal or as Markdown.
 class Page {
  public:
@@ -37,13 +39,15 @@ class Page {
   void round(const std::string& text) { heading("## ", '=', text); }
   void candidate(const std::string& text) { heading("### ", '-', text); }
 
-  void paragraph(const std::string& text) { text_ += without_last_newline(text) + "\n\n"; }
+  void paragraph(const std::string& text) {
+    text_ += in_lines(without_last_newline(text), 0) + "\n\n";
+  }
 
   /// Words of others, set off from ours.
   void quote(const std::string& text) {
     const std::string mark = markdown_ ? "> " : "  ";
     text_ += mark;
-    for (const char one : without_last_newline(text)) {
+    for (const char one : in_lines(without_last_newline(text), mark.size())) {
       text_ += one;
       if (one == '\n') text_ += mark;
     }
@@ -51,7 +55,8 @@ class Page {
   }
 
   void fact(const std::string& name, const std::string& value) {
-    text_ += (markdown_ ? "- " : "") + name + ": " + value + "\n";
+    const std::string line = (markdown_ ? "- " : "") + name + ": " + value;
+    text_ += (markdown_ ? line : wrapped(line, text_columns, 2)) + "\n";
   }
   void end_of_facts() { text_ += "\n"; }
 
@@ -74,6 +79,11 @@ class Page {
           std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
       text_ += text + "\n" + std::string(static_cast<std::size_t>(columns), line) + "\n\n";
     }
+  }
+
+  /// For a terminal, in lines that leave room for a mark of `indent` columns.
+  std::string in_lines(const std::string& text, std::size_t indent) const {
+    return markdown_ ? text : wrapped(text, text_columns - indent);
   }
 
   static std::string without_last_newline(std::string text) {
@@ -145,43 +155,55 @@ class Walk {
     page_.paragraph(replay_caption(search_));
     if (search_.header.published) page_.paragraph(published_run_caption(search_));
     std::size_t next = 0;
-    for (const ReplayedRound& round : search_.rounds) {
+    for (const int number : round_numbers()) {
       const std::size_t first = next;
-      while (next < search_.candidates.size() && search_.candidates[next].round <= round.round) {
-        ++next;
-      }
-      if (options_.round && *options_.round != round.round) continue;
-      if (Result<Ok> shown = show_round(round, first, next); !shown) return shown.error();
+      while (next < search_.candidates.size() && search_.candidates[next].round <= number) ++next;
+      if (options_.round && *options_.round != number) continue;
+      if (Result<Ok> shown = show_round(number, first, next); !shown) return shown.error();
     }
     return page_.take();
   }
 
  private:
+  /// Those whose selection was made, and the one before that, if the search is in it.
+  std::vector<int> round_numbers() const {
+    std::vector<int> numbers;
+    for (const ReplayedRound& round : search_.rounds) numbers.push_back(round.round);
+    const bool more = !search_.candidates.empty() &&
+                      (numbers.empty() || search_.candidates.back().round > numbers.back());
+    if (more) numbers.push_back(search_.candidates.back().round);
+    return numbers;
+  }
+
   bool has_round(int number) const {
-    return std::any_of(search_.rounds.begin(), search_.rounds.end(),
-                       [&](const ReplayedRound& one) { return one.round == number; });
+    const std::vector<int> numbers = round_numbers();
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
   }
 
   Error no_such_round() const {
     std::string there = "it has none";
-    if (!search_.rounds.empty()) {
-      there = "it has " + std::to_string(search_.rounds.front().round) + " to " +
-              std::to_string(search_.rounds.back().round);
+    if (const std::vector<int> numbers = round_numbers(); !numbers.empty()) {
+      there = "it has " + std::to_string(numbers.front()) + " to " + std::to_string(numbers.back());
     }
     return {search_.header.name + ": no round " + std::to_string(*options_.round) + "; " + there};
   }
 
-  Result<Ok> show_round(const ReplayedRound& round, std::size_t first, std::size_t behind) {
-    page_.round(round.round < search_.header.settings.first_round
-                    ? "Seeds"
-                    : "Round " + std::to_string(round.round));
+  Result<Ok> show_round(int number, std::size_t first, std::size_t behind) {
+    page_.round(number < search_.header.settings.first_round ? "Seeds"
+                                                             : "Round " + std::to_string(number));
     if (first == behind) page_.paragraph("No candidate.");
     for (std::size_t i = first; i < behind; ++i) {
       show_words(search_.candidates[i]);
       show_facts(i);
       if (Result<Ok> shown = show_code(search_.candidates[i]); !shown) return shown;
     }
-    const std::vector<std::string>& survivors = round.selection.survivors;
+    const auto selected = std::find_if(search_.rounds.begin(), search_.rounds.end(),
+                                       [&](const auto& one) { return one.round == number; });
+    if (selected == search_.rounds.end()) {
+      page_.paragraph("The round is not over.");
+      return Ok{};
+    }
+    const std::vector<std::string>& survivors = selected->selection.survivors;
     page_.paragraph("Survivors: " + (survivors.empty() ? "none" : joined(survivors)) + ".");
     return Ok{};
   }

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include "harness/base/text.h"
 #include "replay/replay_report.h"
 #include "replay/trajectory.h"
 
@@ -36,7 +37,8 @@ Result<std::vector<ReplayedSearch>> published_runs(const std::filesystem::path& 
 std::string published_runs_text(const std::vector<ReplayedSearch>& runs) {
   std::string text;
   for (const ReplayedSearch& run : runs) {
-    text += run.header.name + "\n" + to_text(round_table(run)) + published_run_caption(run) + "\n";
+    text += run.header.name + "\n" + to_text(fitted(round_table(run))) +
+            wrapped(published_run_caption(run)) + "\n";
   }
   return text;
 }

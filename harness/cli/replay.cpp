@@ -75,11 +75,11 @@ void print_report(const ReplayedSearch& search, const std::string& named,
   std::cout << search.header.name << ": " << search.header.problem << " for "
             << search.header.device.name << "; " << search.events
             << " events reproduced byte for byte\n"
-            << to_text(round_table(search, today)) << "\n"
+            << to_text(fitted(round_table(search, today))) << "\n"
             << metrics_text(search);
   if (today) {
     std::cout << "\n"
-              << to_text(remeasured_table(search, *today)) << "\n"
+              << to_text(fitted(remeasured_table(search, *today))) << "\n"
               << changed_choices_text(*today);
   }
   std::cout << "each round's ideas and code: rekernel replay " << named << " --walk\n";
@@ -142,7 +142,9 @@ int replay_one(const ParsedArguments& parsed, const fs::path& path,
   const bool measuring = parsed.flag("measure");
   const bool tables_alone = !parsed.has("trajectory") || parsed.flag("table");
   const bool with_code = measuring || walks(parsed) || !tables_alone;
-  Replay replay = replay_exactly(path, with_code ? KeepCandidates::yes : KeepCandidates::no);
+  // A walk shows what there is; the other reports are of whole searches.
+  Replay replay = replay_exactly(path, with_code ? KeepCandidates::yes : KeepCandidates::no,
+                                 walks(parsed) ? Unfinished::accepted : Unfinished::refused);
   if (replay.interruption) return exit_status_of(*replay.interruption);
   if (parsed.has("extract")) return extract(parsed, replay.search);
   Remeasurement today;

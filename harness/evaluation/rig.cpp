@@ -4,6 +4,7 @@
 
 #include "harness/compile/compile.h"
 #include "harness/evaluation/calibration.h"
+#include "harness/evaluation/statistics.h"
 #include "ops/inputs.h"
 #include "ops/operators.h"
 
@@ -196,6 +197,15 @@ ClockCalibration calibrate_clock(Rig& rig) {
       if (i >= calibration_warm_ups) runs.push_back(times);
     }
     works.emplace_back(work.name, std::move(runs));
+  }
+  for (PreparedReference& reference : rig.references) {
+    if (!reference.unavailable.empty()) continue;
+    std::vector<std::int64_t> times;
+    for (int i = 0; i < calibration_warm_ups + calibration_runs; ++i) {
+      const RunTimes run = rig.sampler.run(reference.subject, rig.sampler.fresh_seed());
+      if (i >= calibration_warm_ups) times.push_back(run.events_ns);
+    }
+    reference.alone_ns = summarise(std::move(times)).median_ns;
   }
   rig.runner->forget();
   rig.runner->lend(rig.inputs, Access::read);

@@ -78,6 +78,7 @@ struct PreparedReference {
   std::string details;
   std::string unavailable;  ///< why there is none; empty if there is
   Subject subject;
+  std::int64_t alone_ns = 0;  ///< median time before any code of a candidate was loaded
 };
 
 /// All that an evaluation works with, complete once constructed: a device with our tools on it, the

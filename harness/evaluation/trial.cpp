@@ -209,8 +209,14 @@ std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration
   if (headline) note_noise(samples[repeated_headline]);
   rig_.laps.lap("timing");
   rejection = check_clock(*result_.witness);
-  for (const auto& [id, library] : library_runs) {
-    if (!rejection) rejection = check_company(calibration, library);
+  for (const PreparedReference& reference : rig_.references) {
+    const std::vector<RunTimes>& library = library_runs[reference.id];
+    if (rejection || library.empty()) continue;
+    rejection = check_company(calibration, library);
+    if (!rejection) {
+      rejection = check_reference(reference.id, reference.alone_ns,
+                                  summarise(events_of(library)).median_ns);
+    }
   }
   return rejection;
 }

@@ -14,9 +14,9 @@ namespace {
 constexpr std::int64_t least_tolerance_ns = 2000;
 constexpr double tolerance_share = 0.015;
 constexpr double forgeable_share = 0.25;
-/// The referee's own kernels: under company of another kernel they take half as long again or more.
-constexpr double own_kernels_slower = 1.2;
-constexpr std::int64_t own_kernels_slower_ns = 10000;
+/// The referee's own kernels: less than a change of contexts costs, there and back.
+constexpr double own_kernels_slower = 1.02;
+constexpr std::int64_t own_kernels_slower_ns = 30000;
 
 template <class Value>
 std::int64_t quantile_of(std::span<const RunTimes> runs, double fraction, Value value) {
@@ -42,8 +42,8 @@ RunTimes own_kernels(RunTimes times) {
 }
 
 bool is_slower(std::int64_t now_ns, std::int64_t before_ns) {
-  return now_ns > before_ns + own_kernels_slower_ns &&
-         static_cast<double>(now_ns) > own_kernels_slower * static_cast<double>(before_ns);
+  return static_cast<double>(now_ns) >
+         own_kernels_slower * static_cast<double>(before_ns) + own_kernels_slower_ns;
 }
 
 std::string microseconds(std::int64_t nanoseconds) {
@@ -135,8 +135,9 @@ Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes
   witness.shortfall_ns = calibration.handover_ns - quantile_of(runs, forgeable_share, excess_of);
   const double share =
       tolerance_share * static_cast<double>(std::max<std::int64_t>(witness.median_ns, 0));
-  witness.tolerance_ns =
-      calibration.spread_ns + std::max<std::int64_t>(least_tolerance_ns, std::llround(share));
+  witness.tolerance_ns = calibration.handover_ns - calibration.shortest_handover_ns +
+                         calibration.spread_ns +
+                         std::max<std::int64_t>(least_tolerance_ns, std::llround(share));
   witness.own = own_kernels(quantiles_of(runs, upper));
   return witness;
 }
@@ -149,11 +150,13 @@ std::optional<Rejection> check_own_kernels(const RunTimes& now, const RunTimes& 
                                     std::pair("cache flush", &RunTimes::flush_ns),
                                     std::pair("snapshot", &RunTimes::snapshot_ns)}) {
     if (field == &RunTimes::prepare_ns && !same_memory) continue;
-    if (!is_slower(now.*field, before.*field)) continue;
-    return Rejection{Status::forged_time, std::string("the referee's own ") + what + " takes " +
-                                              microseconds(now.*field) + ", and took " +
-                                              microseconds(before.*field) +
-                                              " before: something of the candidate still runs"};
+    if (is_slower(now.*field, before.*field)) {
+      return Rejection{Status::forged_time, std::string("the referee's own ") + what + " takes " +
+                                                microseconds(now.*field) + ", and took " +
+                                                microseconds(before.*field) +
+                                                " before: something of the candidate still runs"};
+    }
+    if (!same_memory) break;
   }
   return std::nullopt;
 }
@@ -169,12 +172,12 @@ std::optional<Rejection> check_clock(const Witness& witness) {
                          " longer than its own events say, expected at most " +
                          microseconds(witness.tolerance_ns)};
   }
-  const std::int64_t most = witness.tolerance_ns + before.handover_ns - before.shortest_handover_ns;
-  if (witness.shortfall_ns > most) {
+  if (witness.shortfall_ns > witness.tolerance_ns) {
     return Rejection{Status::forged_time,
                      "its own events say " + microseconds(witness.shortfall_ns) +
                          " more than clocks out of its reach, expected at most " +
-                         microseconds(most) + ": it does not work when it says that it does"};
+                         microseconds(witness.tolerance_ns) +
+                         ": it does not work when it says that it does"};
   }
   return check_own_kernels(witness.own, before.own, true);
 }
@@ -183,6 +186,18 @@ std::optional<Rejection> check_company(const ClockCalibration& calibration,
                                        std::span<const RunTimes> library_runs) {
   return check_own_kernels(quantiles_of(library_runs, 1.0 - forgeable_share), calibration.own,
                            false);
+}
+
+std::optional<Rejection> check_reference(const std::string& id, std::int64_t before_ns,
+                                         std::int64_t beside_ns) {
+  constexpr double slower = 1.1;
+  constexpr std::int64_t slower_ns = 5000;
+  if (static_cast<double>(beside_ns) <= slower * static_cast<double>(before_ns) + slower_ns) {
+    return std::nullopt;
+  }
+  return Rejection{Status::forged_time, id + " takes " + microseconds(beside_ns) +
+                                            " beside the candidate, and took " +
+                                            microseconds(before_ns) + " before: it is slowed down"};
 }
 
 boost::json::object to_json(const Witness& witness) {

@@ -54,18 +54,25 @@ struct Witness {
 Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes> runs);
 
 /// `forged_time` where stamps and events disagree: in more than a quarter of the runs, the stamps
-/// exceed the events by more than the handover, its spread, and max(2 µs, 1.5% of the stamps'
-/// median less the handover). Who lowers a median has to forge half of its samples. The events may
-/// exceed the stamps by as much and by what the handovers of the known works differ: who works
-/// where the stamps do not look has to give the events a time that can be believed. Or where the
-/// referee's own kernels take longer by more than a fifth than before the candidate was loaded:
-/// something of it still runs.
+/// exceed the events by more than the longest handover and the tolerance, or stay below what the
+/// longest handover asks for by more than the tolerance. Who lowers a median has to forge half of
+/// its samples; who works where the stamps do not look has to give the events a time that can be
+/// believed. The tolerance is what the handovers of the known works differ (it depends on what
+/// runs), the spread of the longest, and max(2 µs, 1.5% of the stamps' median less the handover).
+/// Or where the referee's own kernels take longer than before the candidate was loaded: something
+/// of it still runs.
 std::optional<Rejection> check_clock(const Witness& witness);
 
-/// The same of a library's runs beside the candidate's, whose own memory takes another time to be
-/// prepared.
+/// Of a library's runs beside the candidate's: the cache flush alone, since other memory takes
+/// another time to be prepared and copied.
 std::optional<Rejection> check_company(const ClockCalibration& calibration,
                                        std::span<const RunTimes> library_runs);
+
+/// `forged_time` where a library takes more than a tenth longer, and 5 µs, beside the candidate
+/// than it took before the candidate's code was loaded: a slower reference is a better percentage.
+/// Both are medians in nanoseconds; heat and power move them by a few percent.
+std::optional<Rejection> check_reference(const std::string& id, std::int64_t before_ns,
+                                         std::int64_t beside_ns);
 
 boost::json::object to_json(const Witness& witness);
 Witness witness_from_json(JsonReader reader);

@@ -16,16 +16,19 @@ void check_idea(const Idea& idea) {
   require((idea.title + idea.text).find('\0') == std::string::npos, "an idea has no NUL");
 }
 
-void check_ideas(std::string_view reply, std::size_t wanted) {
-  const Result<std::vector<Idea>> ideas = parse_ideas(reply, wanted);
+void check_ideas(std::string_view reply) {
+  const Result<std::vector<Idea>> ideas = parse_ideas(reply);
   if (!ideas) return require_error(ideas.error(), "the reply ");
-  require(!ideas->empty() && ideas->size() <= wanted, "as many ideas as were asked for, or fewer");
+  require(!ideas->empty(), "a list of ideas has one");
   for (const Idea& idea : *ideas) check_idea(idea);
 }
 
 void check_kernel(std::string_view reply) {
   const CandidateFrame frame{"softmax", "fuzz", "r1.i2.b3", "Load more at once.", "sm_90a"};
   const Result<Candidate> candidate = parse_kernel_reply(reply, frame);
+  const Result<Ok> form = check_kernel_reply(reply);
+  require(!candidate || form, "a candidate has the form of one");
+  if (!form) require_error(form.error(), "the reply");
   if (!candidate) {
     const bool of_reply = candidate.error().message.starts_with("the reply");
     return require_error(candidate.error(), of_reply ? "the reply" : "r1.i2.b3/kernel.");
@@ -44,7 +47,7 @@ void check_kernel(std::string_view reply) {
 }  // namespace
 
 void fuzz_reply(std::string_view bytes) {
-  check_ideas(bytes, 3);
+  check_ideas(bytes);
   check_kernel(bytes);
 }
 

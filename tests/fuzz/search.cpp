@@ -33,13 +33,15 @@ class ScriptedModel : public Model {
   explicit ScriptedModel(Script& script) : script_(script) {}
   std::optional<Interruption> ask(std::span<const ModelRequest> requests,
                                   const Arrived& arrived) override {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (std::size_t i = 0; i < requests.size();) {
       ModelReply reply{script_.next()};
       if (reply.text.starts_with('!')) {
         reply.failure = reply.text.substr(1);
         reply.text.clear();
       }
-      if (!arrived(i, std::move(reply))) break;
+      const Reception reception = arrived(i, std::move(reply));
+      if (reception.next == Reception::Next::stop) break;
+      if (reception.next == Reception::Next::go_on) ++i;
     }
     return std::nullopt;
   }
@@ -76,6 +78,7 @@ class ScriptedEvaluator : public Evaluator {
 /// Prompts are hashed, not read: short ones do.
 Header short_header() {
   Header header = testing::small_header(2, 2, 1);
+  header.settings.tries = 2;
   header.templates = {"{{problem}}{{device}}{{format}}{{seeds}}{{history}}{{idea_count}}",
                       "{{problem}}{{device}}{{format}}{{seeds}}{{history}}{{idea}}{{branch}}"};
   header.texts = {"problem", "device", "format"};

@@ -43,6 +43,9 @@ TEST(ChatCompletion, BelievesNoCountThatARecordingCouldNotHold) {
   const std::string most = std::to_string(max_counted_tokens);
   const std::string more = std::to_string(max_counted_tokens + 1);
   EXPECT_EQ(counted(most, "1")->prompt_tokens, max_counted_tokens);
+  // Servers that do not count say 0.
+  EXPECT_FALSE(counted("0", "0")->prompt_tokens);
+  EXPECT_FALSE(counted("0", "0")->completion_tokens);
   for (const std::string& count : {more, std::to_string(INT64_MAX), std::string("-1")}) {
     const auto reply = counted(count, count);
     ASSERT_TRUE(reply);

@@ -140,9 +140,16 @@ std::optional<Interruption> FakeModel::ask(std::span<const ModelRequest> request
     const std::string& id = requests[i].id;
     asked.push_back(id);
     if (before) before(id);
-    ModelReply reply = fake_reply(id);
-    if (replies.contains(id)) reply = ModelReply{replies[id]};
-    if (!arrived(i, std::move(reply))) return std::nullopt;
+    std::vector<ModelReply> sequence;
+    for (const std::string& text : first_replies[id]) sequence.push_back({text});
+    sequence.push_back(replies.contains(id) ? ModelReply{replies[id]} : fake_reply(id));
+    Reception reception{Reception::Next::ask_again, ""};
+    for (std::size_t k = 0; reception.next == Reception::Next::ask_again; ++k) {
+      if (k > 0) asked.push_back(id);
+      if (k > 0 && before) before(id);
+      reception = arrived(i, sequence[std::min(k, sequence.size() - 1)]);
+    }
+    if (reception.next == Reception::Next::stop) return std::nullopt;
   }
   return std::nullopt;
 }

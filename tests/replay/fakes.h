@@ -38,6 +38,8 @@ class FakeModel : public Model {
                                   const Arrived& arrived) override;
   std::vector<std::string> asked;
   std::map<std::string, std::string> replies;  ///< instead of fake_reply
+  /// Before the reply: those that come first, if they are asked for again.
+  std::map<std::string, std::vector<std::string>> first_replies;
   /// Called before a reply is handed over.
   std::function<void(const std::string& id)> before;
 

@@ -85,7 +85,14 @@ void HttpServer::serve(int connection) {
     const std::lock_guard lock(mutex_);
     --at_once_;
   }
-  if (!answer.hang_up) {
+  if (!answer.pieces.empty()) {
+    send_all(connection,
+             "HTTP/1.1 " + answer.status + "\r\nConnection: close\r\n" + answer.headers + "\r\n");
+    for (const std::string& piece : answer.pieces) {
+      send_all(connection, piece);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  } else if (!answer.hang_up) {
     send_all(connection, "HTTP/1.1 " + answer.status + "\r\nConnection: close\r\n" +
                              answer.headers + "Content-Length: " +
                              std::to_string(answer.body.size()) + "\r\n\r\n" + answer.body);

@@ -90,9 +90,48 @@ TEST(FilesModel, RecordsAReplyThatIsTooLong) {
   ModelReply got;
   EXPECT_FALSE(model.ask(requests, [&](std::size_t, ModelReply reply) {
     got = std::move(reply);
-    return true;
+    return Reception{};
   }));
   EXPECT_EQ(got.failure, "the reply has 4194305 bytes; at most 4194304 are recorded");
+}
+
+TEST(FilesModel, ReportsAnUnusableReplyAndWaitsForABetterOne) {
+  TemporaryFolder folder;
+  Header header = small_header(1, 2, 1);
+  header.settings.tries = 3;
+  write_text(folder / "r1.ideas.reply.md", fake_reply("r1.ideas").text);
+  write_text(folder / "r1.i1.b1.reply.md", "Sorry, I cannot help with that.");
+  write_text(folder / "r1.i2.b1.reply.txt", testing::kernel_reply("misnamed"));
+  write_text(folder / "R1.i9.b1.reply.md", "nobody asked");
+  FilesModel model(folder.path());
+  FakeEvaluator evaluator;
+  const auto path = folder / "t.jsonl";
+  const SearchEnd end = run_on_file(path, header, model, evaluator);
+  ASSERT_TRUE(end.interruption);
+  EXPECT_EQ(end.interruption->kind, Interruption::Kind::waiting);
+  const std::string& message = end.interruption->message;
+  EXPECT_TRUE(message.starts_with("waiting for 2 replies in " + folder.path().string())) << message;
+  EXPECT_NE(message.find("\n  r1.i2.b1.prompt.md → r1.i2.b1.reply.md\n"), std::string::npos);
+  EXPECT_NE(
+      message.find("\n  r1.i1.b1.reply.md: the reply has no cuda block; expected exactly one; "
+                   "write a better one over it"),
+      std::string::npos)
+      << message;
+  EXPECT_NE(message.find("\n  r1.i2.b1.reply.txt: no prompt has such a reply; expected "
+                         "r1.i2.b1.reply.md"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("\n  R1.i9.b1.reply.md: no prompt has such a reply"), std::string::npos);
+  const std::string before = read_text(path);
+  EXPECT_EQ(before.find("unusable"), std::string::npos) << "nothing is recorded of it";
+  EXPECT_EQ(before.find("response r1.i1"), std::string::npos);
+
+  write_text(folder / "r1.i1.b1.reply.md", testing::kernel_reply("better"));
+  write_text(folder / "r1.i2.b1.reply.md", testing::kernel_reply("here"));
+  const SearchEnd better = run_on_file(path, header, model, evaluator);
+  ASSERT_FALSE(better.interruption) << better.interruption->message;
+  EXPECT_EQ(evaluator.evaluated.size(), 2u);
+  EXPECT_FALSE(replay_exactly(path).interruption);
 }
 
 TEST(RecordedModelFile, AnswersWithTheSameWords) {

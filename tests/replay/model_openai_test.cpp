@@ -20,6 +20,7 @@ using testing::HttpServer;
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr const char* key_variable = "REKERNEL_TEST_KEY";
+using Headers = std::map<std::string, std::string>;
 constexpr const char* key = "sk-secret-0123456789";
 
 OpenAiOptions quick() {
@@ -35,11 +36,17 @@ struct Answers {
   std::optional<Interruption> interruption;
 };
 
+std::vector<Endpoint> endpoints_of(const std::vector<ModelSettings>& models,
+                                   const EndpointWish& wish = {}) {
+  auto endpoints = resolve_endpoints(models, ModelsFrom::owner, {}, wish);
+  if (!endpoints) throw std::runtime_error(endpoints.error().message);
+  return *endpoints;
+}
+
 /// Asks `count` requests, r1.i1.b1 and on, of the model "one" at this address.
 Answers ask(const std::string& url, std::size_t count, const OpenAiOptions& options = quick(),
-            const char* variable = "") {
-  auto model = OpenAiModel::make({{"one", url, variable}}, options);
-  if (!model) throw std::runtime_error(model.error().message);
+            const char* variable = "", const EndpointWish& wish = {}) {
+  OpenAiModel model(endpoints_of({{"one", url, variable}}, wish), options);
   std::vector<ModelRequest> requests;
   for (std::size_t i = 0; i < count; ++i) {
     requests.push_back(
@@ -47,10 +54,10 @@ Answers ask(const std::string& url, std::size_t count, const OpenAiOptions& opti
   }
   Answers answers;
   answers.replies.resize(count);
-  answers.interruption = (*model)->ask(requests, [&](std::size_t i, ModelReply reply) {
+  answers.interruption = model.ask(requests, [&](std::size_t i, ModelReply reply) {
     EXPECT_FALSE(answers.replies[i]) << "answered twice";
     answers.replies[i] = std::move(reply);
-    return true;
+    return Reception{};
   });
   return answers;
 }
@@ -153,8 +160,9 @@ TEST(OpenAi, GivesUpAfterItsAttempts) {
   EXPECT_EQ(answers.interruption->kind, Interruption::Kind::failed);
   EXPECT_EQ(
       answers.interruption->message,
-      "model one, request r1.i1.b1: HTTP status 500: broken, after 3 attempts; the same command "
-      "goes on from here");
+      "model one, request r1.i1.b1, " + server.url() +
+          "/chat/completions: HTTP status 500: broken, after 3 attempts; the same command goes on "
+          "from here");
   EXPECT_EQ(server.requests().size(), 3u);
 }
 
@@ -167,7 +175,7 @@ TEST(OpenAi, GivesUpOnASlowServer) {
   options.attempts = 2;
   const Answers answers = ask(server.url(), 1, options);
   ASSERT_TRUE(answers.interruption);
-  EXPECT_NE(answers.interruption->message.find("Timeout was reached, after 2 attempts"),
+  EXPECT_NE(answers.interruption->message.find("Timeout was reached (1 s), after 2 attempts"),
             std::string::npos)
       << answers.interruption->message;
 }
@@ -181,8 +189,9 @@ TEST(OpenAi, DoesNotRepeatWhatCannotSucceedAndHidesTheKey) {
   ::unsetenv(key_variable);
   ASSERT_TRUE(answers.interruption);
   EXPECT_EQ(answers.interruption->message,
-            "model one, request r1.i1.b1: HTTP status 401: bad key [key]; the same command goes on "
-            "from here");
+            "model one, request r1.i1.b1, " + server.url() +
+                "/chat/completions: HTTP status 401: bad key [key]; the same command goes on from "
+                "here");
   EXPECT_EQ(server.requests().size(), 1u);
   const Answers without = ask(server.url(), 1, quick(), key_variable);
   EXPECT_NE(
@@ -231,14 +240,191 @@ TEST(OpenAi, AwaitsPaidRepliesWhenAnotherRequestFails) {
   EXPECT_EQ(answers.replies[1]->text, "good");
 }
 
-TEST(OpenAi, SendsNoKeyInTheClearToOtherMachines) {
-  ::setenv(key_variable, key, 1);
-  const auto model = OpenAiModel::make({{"one", "http://example.com/v1", key_variable}}, quick());
-  ::unsetenv(key_variable);
-  ASSERT_FALSE(model);
-  EXPECT_EQ(model.error().message,
-            "model one: a key is sent over https only; http://example.com/v1 is not");
-  EXPECT_TRUE(OpenAiModel::make({{"one", "http://example.com/v1", key_variable}}, quick()));
+TEST(OpenAi, CutsAnEchoedKeyOutOfTheReply) {
+  const ScopedVariable variable(key_variable, key);
+  HttpServer server([](int, const HttpRequest& request) {
+    const std::size_t at = request.head.find("Bearer ");
+    return HttpAnswer{"200 OK", "", completion("you sent " + request.head.substr(at + 7, 20))};
+  });
+  EXPECT_EQ(ask(server.url(), 1, quick(), key_variable).replies[0]->text, "you sent [key]");
+}
+
+TEST(OpenAi, AsksThisMachinePastProxies) {
+  const ScopedVariable variable(key_variable, key);
+  HttpServer proxy([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("from the proxy")};
+  });
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("from the server")};
+  });
+  const std::string address = proxy.url().substr(0, proxy.url().size() - 3);
+  const ScopedVariable lower("http_proxy", address);
+  const ScopedVariable all("ALL_PROXY", address);
+  const ScopedVariable none("no_proxy", "");
+  EXPECT_EQ(ask(server.url(), 1, quick(), key_variable).replies[0]->text, "from the server");
+  EXPECT_TRUE(proxy.requests().empty());
+}
+
+TEST(OpenAi, SendsWhatTheOwnerAddsAndAsksUnderAnotherName) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("a")};
+  });
+  EndpointWish wish;
+  wish.ask_as = "one-2025";
+  wish.headers = Headers{{"X-Project", "kernels"}};
+  wish.body = R"({"temperature": 0.7, "reasoning": {"effort": "high"}})";
+  ask(server.url(), 1, quick(), "", wish);
+  const HttpRequest request = server.requests().at(0);
+  EXPECT_NE(request.head.find("X-Project: kernels"), std::string::npos) << request.head;
+  const auto body = boost::json::parse(request.body);
+  EXPECT_EQ(body.at("model"), "one-2025");
+  EXPECT_EQ(body.at("temperature"), 0.7);
+  EXPECT_EQ(body.at("reasoning").at("effort"), "high");
+  EXPECT_FALSE(body.as_object().contains("stream"));
+}
+
+TEST(OpenAi, FindsOutHowTheEndpointCallsTheLimit) {
+  HttpServer server([](int, const HttpRequest& request) {
+    if (request.body.find("max_completion_tokens") != std::string::npos) {
+      return HttpAnswer{"400 Bad", "", R"({"error": "unknown field max_completion_tokens"})"};
+    }
+    return HttpAnswer{"200 OK", "", completion("good")};
+  });
+  OpenAiOptions options = quick();
+  options.reply_tokens = 50;
+  options.concurrency = 2;
+  options.attempts = 1;  // what the endpoint does not know costs no attempt
+  std::vector<std::string> said;
+  options.say = [&](const std::string& text) { said.push_back(text); };
+  const Answers answers = ask(server.url(), 4, options);
+  ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+  EXPECT_EQ(boost::json::parse(server.requests().back().body).at("max_tokens"), 50);
+  EXPECT_LE(server.requests().size(), 6u);
+  ASSERT_FALSE(said.empty());
+  EXPECT_NE(said[0].find("does not take max_completion_tokens"), std::string::npos) << said[0];
+  // What the owner laid down stays.
+  EndpointWish wish;
+  wish.limit_field = "max_completion_tokens";
+  EXPECT_TRUE(ask(server.url(), 1, options, "", wish).interruption);
+}
+
+TEST(OpenAi, LimitsRepliesByTheOtherNameWhereTheFirstIsIgnored) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("x")};
+  });
+  OpenAiOptions options = quick();
+  options.reply_tokens = 5;  // the server counts 22
+  options.concurrency = 1;
+  ask(server.url(), 2, options);
+  EXPECT_TRUE(boost::json::parse(server.requests().at(0).body)
+                  .as_object()
+                  .contains("max_completion_tokens"));
+  EXPECT_EQ(boost::json::parse(server.requests().at(1).body).at("max_tokens"), 5);
+}
+
+TEST(OpenAi, SaysWhyAndWhenItTriesAgain) {
+  HttpServer server([](int number, const HttpRequest&) {
+    if (number == 0) return HttpAnswer{"429 Too Many Requests", "", "slow down"};
+    return HttpAnswer{"200 OK", "", completion("good")};
+  });
+  OpenAiOptions options = quick();
+  std::vector<std::string> said;
+  options.say = [&](const std::string& text) { said.push_back(text); };
+  ask(server.url(), 1, options);
+  EXPECT_EQ(said, (std::vector<std::string>{
+                      "model one, " + server.url() +
+                      "/chat/completions: HTTP status 429: slow down; r1.i1.b1 again in 1 s "
+                      "(attempt 2 of 3)"}));
+}
+
+TEST(OpenAi, KeepsTheDeadlineInAPauseAndInAHangingRequest) {
+  using Clock = std::chrono::steady_clock;
+  HttpServer busy([](int, const HttpRequest&) { return HttpAnswer{"503 Busy", "", ""}; });
+  HttpServer hanging([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("late"), 1500};
+  });
+  for (const std::string& url : {busy.url(), hanging.url()}) {
+    OpenAiOptions options = quick();
+    options.first_pause = Milliseconds(60000);
+    options.longest_pause = Milliseconds(60000);
+    const auto start = Clock::now();
+    options.deadline = start + Milliseconds(150);
+    const Answers answers = ask(url, 2, options);
+    EXPECT_LT(Clock::now() - start, Milliseconds(1400));
+    ASSERT_TRUE(answers.interruption);
+    EXPECT_EQ(answers.interruption->kind, Interruption::Kind::waiting);
+    EXPECT_TRUE(answers.interruption->message.starts_with(
+        "the deadline passed while 2 replies were awaited (r1.i1.b"))
+        << answers.interruption->message;
+  }
+}
+
+TEST(OpenAi, ReadsAStreamHoweverItIsCut) {
+  const std::string stream =
+      ": hello\r\n\r\nevent: message\ndata: {\"choices\": [{\"delta\": {\"role\": "
+      "\"assistant\"}}]}\n\n"
+      "data: {\"choices\": [{\"delta\": {\"content\": \"caf\u00e9 \"}, \"finish_reason\": "
+      "null}]}\n\n"
+      "data: {\"choices\": [{\"delta\": {\"content\": \"au lait\"}, \"finish_reason\": "
+      "\"stop\"}]}\n\n"
+      "data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 4}}\n\n"
+      "data: [DONE]\n\n";
+  for (const std::size_t size : {std::size_t{1}, std::size_t{7}, stream.size()}) {
+    HttpServer server([&](int, const HttpRequest&) {
+      HttpAnswer answer{"200 OK", "Content-Type: text/event-stream\r\n"};
+      for (std::size_t at = 0; at < stream.size(); at += size) {
+        answer.pieces.push_back(stream.substr(at, size));
+      }
+      return answer;
+    });
+    EndpointWish wish;
+    wish.stream = true;
+    const Answers answers = ask(server.url(), 1, quick(), "", wish);
+    ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+    EXPECT_EQ(answers.replies[0]->text, "café au lait");
+    EXPECT_EQ(answers.replies[0]->prompt_tokens, 3);
+    EXPECT_EQ(answers.replies[0]->completion_tokens, 4);
+    EXPECT_EQ(boost::json::parse(server.requests().at(0).body).at("stream"), true);
+  }
+}
+
+TEST(OpenAi, DoesNotTakeAnUnfinishedStreamForAReply) {
+  const std::string beginning = "data: {\"choices\": [{\"delta\": {\"content\": \"half\"}}]}\n\n";
+  HttpServer server([&](int number, const HttpRequest&) {
+    HttpAnswer answer{"200 OK", "Content-Type: text/event-stream\r\n"};
+    answer.pieces = {beginning};
+    if (number == 1)
+      answer.pieces.push_back("data: {\"error\": {\"message\": \"overloaded\"}}\n\n");
+    if (number == 2) {
+      answer.pieces.push_back(
+          "data: {\"choices\": [{\"delta\": {}, \"finish_reason\": \"length\"}]}\n\n");
+    }
+    return answer;
+  });
+  OpenAiOptions options = quick();
+  std::vector<std::string> said;
+  options.say = [&](const std::string& text) { said.push_back(text); };
+  const Answers answers = ask(server.url(), 1, options);
+  ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+  EXPECT_EQ(answers.replies[0]->text, "half");
+  EXPECT_TRUE(answers.replies[0]->truncated);
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_NE(said[0].find("the stream ended early"), std::string::npos) << said[0];
+  EXPECT_NE(said[1].find("overloaded"), std::string::npos) << said[1];
+}
+
+TEST(OpenAi, NamesAnotherProtocolAndAWrongAddress) {
+  HttpServer other([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", R"({"type": "message", "content": [{"text": "hi"}]})"};
+  });
+  const Answers answers = ask(other.url(), 1);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_NE(answers.interruption->message.find("another API? expected OpenAI's /chat/completions"),
+            std::string::npos)
+      << answers.interruption->message;
+  EXPECT_EQ(other.requests().size(), 1u);
+  HttpServer nowhere([](int, const HttpRequest&) { return HttpAnswer{"404 Not Found", "", ""}; });
+  EXPECT_NE(ask(nowhere.url(), 1).interruption->message.find("most end in /v1"), std::string::npos);
 }
 
 /// A whole search against the server: rate limits, a cut reply and broken ones on the way.
@@ -266,10 +452,9 @@ TEST(OpenAi, CarriesASearchFromEndToEnd) {
   header.settings.models = {{"one", server.url(), key_variable}, {"two", server.url(), ""}};
   OpenAiOptions options = quick();
   options.attempts = 8;
-  auto model = OpenAiModel::make(header.settings.models, options);
-  ASSERT_TRUE(model);
+  OpenAiModel model(endpoints_of(header.settings.models), options);
   testing::FakeEvaluator evaluator;
-  const SearchEnd end = testing::run_on_file(folder / "t.jsonl", header, **model, evaluator);
+  const SearchEnd end = testing::run_on_file(folder / "t.jsonl", header, model, evaluator);
   ::unsetenv(key_variable);
   ASSERT_FALSE(end.interruption) << end.interruption->message;
   EXPECT_GT(hiccups, 0);

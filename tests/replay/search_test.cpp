@@ -148,6 +148,181 @@ TEST(Search, GoesOnAfterARoundWithoutIdeas) {
   EXPECT_EQ(find(events, "request r2.i1.b1").at("round"), 2);
 }
 
+/// Replies of no use first; then, for r1.i1.b2, nothing else.
+struct UnusableFirst {
+  UnusableFirst() {
+    header.settings.tries = 3;
+    for (const char* id : {"r1.i1.b1", "r1.i1.b2", "r1.i2.b1", "r1.i2.b2"}) {
+      model.replies[id] = testing::kernel_reply(id);
+    }
+    model.first_replies = {{"r1.ideas", {"Nothing comes to mind."}},
+                           {"r1.i1.b1", {"", "```cuda\nint a;\n"}},
+                           {"r1.i2.b2", {"\xff"}}};
+    model.replies["r1.i1.b2"] = "I would rather not.";
+  }
+  Header header = small_header(1);
+  FakeModel model;
+};
+
+TEST(Search, AsksAgainForRepliesThatAreOfNoUse) {
+  TemporaryFolder folder;
+  UnusableFirst one;
+  FakeEvaluator evaluator;
+  std::vector<std::string> said;
+  SearchObserver observer;
+  std::int64_t tokens = 0;
+  observer.say = [&](const std::string& text) { said.push_back(text); };
+  observer.reply = [&](const ReplyReport& report) { tokens += report.completion_tokens; };
+  const SearchEnd end =
+      run_on_file(folder / "t.jsonl", one.header, one.model, evaluator, std::move(observer));
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  const std::string text = read_text(folder / "t.jsonl");
+  const std::vector<std::string> titles = titles_of(text);
+  EXPECT_EQ(
+      std::vector<std::string>(titles.begin() + 1, titles.begin() + 17),
+      (std::vector<std::string>{
+          "request r1.ideas", "unusable r1.ideas", "response r1.ideas", "request r1.i1.b1",
+          "request r1.i1.b2", "request r1.i2.b1", "request r1.i2.b2", "unusable r1.i1.b1",
+          "unusable r1.i1.b1", "response r1.i1.b1", "unusable r1.i1.b2", "unusable r1.i1.b2",
+          "response r1.i1.b2", "response r1.i2.b1", "unusable r1.i2.b2", "response r1.i2.b2"}));
+  const auto events = events_of(text);
+  EXPECT_EQ(events[8].at("attempt"), 1);
+  EXPECT_EQ(events[8].at("reason"), "the reply is empty");
+  EXPECT_EQ(events[9].at("attempt"), 2);
+  EXPECT_EQ(events[9].at("reason"), "the reply's cuda block is not closed: it was cut off");
+  EXPECT_TRUE(find(events, "evaluation r1.i1.b1").contains("sha256")) << "it has a candidate";
+  EXPECT_EQ(find(events, "evaluation r1.i1.b2").at("status"), "invalid_plan");
+  EXPECT_EQ(find(events, "stop").at("completion_tokens"), tokens);
+  ASSERT_EQ(said.size(), 6u);
+  EXPECT_EQ(
+      said[0],
+      "r1.ideas: the reply has neither a JSON list of ideas nor a numbered list; asking again "
+      "(2 of 3)");
+  EXPECT_FALSE(replay_exactly(folder / "t.jsonl").interruption);
+}
+
+TEST(Search, ResumesAmongRepliesThatWereOfNoUse) {
+  TemporaryFolder folder;
+  UnusableFirst whole;
+  FakeEvaluator evaluator;
+  run_on_file(folder / "whole.jsonl", whole.header, whole.model, evaluator);
+  const std::string text = read_text(folder / "whole.jsonl");
+  const std::vector<std::string> lines = testing::lines_of(text);
+  for (std::size_t kept = 1; kept < lines.size(); ++kept) {
+    write_text(folder / "t.jsonl",
+               testing::joined(std::vector<std::string>(lines.begin(), lines.begin() + kept)));
+    UnusableFirst again;
+    // The replies that are recorded are not given again.
+    for (std::size_t i = 0; i < kept; ++i) {
+      const json::object event = json::parse(lines[i]).as_object();
+      if (event.at("event") != "unusable") continue;
+      auto& first = again.model.first_replies[std::string(event.at("id").as_string())];
+      if (!first.empty()) first.erase(first.begin());
+    }
+    const SearchEnd end = run_on_file(folder / "t.jsonl", again.header, again.model, evaluator);
+    ASSERT_FALSE(end.interruption) << end.interruption->message;
+    EXPECT_TRUE(read_text(folder / "t.jsonl") == text) << kept << " lines kept";
+  }
+}
+
+TEST(Search, KeepsRefusedRepliesThatWaitForTheirTurn) {
+  TemporaryFolder folder;
+  UnusableFirst one;
+  FakeEvaluator evaluator;
+  struct Stopped {};
+  // The last request is answered first and the run dies before another.
+  class Backwards : public Model {
+   public:
+    explicit Backwards(FakeModel& inner) : inner_(inner) {}
+    std::optional<Interruption> ask(std::span<const ModelRequest> requests,
+                                    const Arrived& arrived) override {
+      if (requests.size() == 1) return inner_.ask(requests, arrived);
+      const std::size_t last = requests.size() - 1;
+      (void)arrived(last, {"prose"});
+      (void)arrived(last, {testing::kernel_reply("late")});
+      (void)arrived(last - 1, {"also prose"});
+      throw Stopped();
+    }
+
+   private:
+    FakeModel& inner_;
+  } backwards(one.model);
+  EXPECT_THROW(run_on_file(folder / "t.jsonl", one.header, backwards, evaluator), Stopped);
+  UnusableFirst again;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", again.header, again.model, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  const auto& asked = again.model.asked;
+  EXPECT_EQ(std::count(asked.begin(), asked.end(), "r1.i2.b2"), 0);
+  EXPECT_EQ(std::count(asked.begin(), asked.end(), "r1.i2.b1"), 1);
+  const auto events = events_of(read_text(folder / "t.jsonl"));
+  EXPECT_EQ(find(events, "unusable r1.i2.b2").at("text"), "prose");
+  EXPECT_EQ(find(events, "unusable r1.i2.b1").at("text"), "also prose");
+  EXPECT_FALSE(replay_exactly(folder / "t.jsonl").interruption);
+}
+
+TEST(Search, DoesNotPayBeyondItsBudgetForBetterReplies) {
+  TemporaryFolder folder;
+  UnusableFirst one;
+  one.header.settings.token_budget = 12000;
+  for (auto& [id, reply] : one.model.replies) reply = std::string(40000, 'x');
+  one.model.first_replies.clear();
+  FakeEvaluator evaluator;
+  run_on_file(folder / "t.jsonl", one.header, one.model, evaluator);
+  EXPECT_EQ(one.model.asked.size(), 5u) << "each kernel once";
+  EXPECT_FALSE(replay_exactly(folder / "t.jsonl").interruption);
+}
+
+TEST(Search, DetectsAnUnusableReplyThatIsNone) {
+  TemporaryFolder folder;
+  UnusableFirst one;
+  FakeEvaluator evaluator;
+  run_on_file(folder / "t.jsonl", one.header, one.model, evaluator);
+  const std::string text = read_text(folder / "t.jsonl");
+  const auto changed = [&](const auto& change) {
+    std::string lines;
+    for (const std::string& line : testing::lines_of(text)) {
+      json::object event = json::parse(line).as_object();
+      change(event);
+      lines += json::serialize(event) + "\n";
+    }
+    write_text(folder / "bad.jsonl", testing::with_fresh_chain(lines));
+    const Replay replay = replay_exactly(folder / "bad.jsonl");
+    return replay.interruption ? replay.interruption->message : std::string("replayed");
+  };
+  EXPECT_EQ(changed([](json::object&) {}), "replayed");
+  EXPECT_NE(changed([](json::object& event) {
+              if (event_title(event) == "unusable r1.ideas") event["text"] = "[\"An idea\"]";
+            }).find("unusable r1.ideas differs from what the search makes of"),
+            std::string::npos);
+  EXPECT_NE(changed([](json::object& event) {
+              if (event_title(event) == "response r1.i1.b2") event["event"] = "unusable";
+            }).find("expected response r1.i1.b2"),
+            std::string::npos);
+}
+
+TEST(Search, NamesAWrongNumberOfIdeas) {
+  TemporaryFolder folder;
+  for (const auto& [reply, said_of_it] : std::map<std::string, std::string>{
+           {"[\"a\"]",
+            "r1.ideas: the reply has 1 idea, asked for were 2; the round goes on with "
+            "fewer"},
+           {"[\"a\", \"b\", \"c\"]",
+            "r1.ideas: the reply has 3 ideas, asked for were 2; the rest is left out"}}) {
+    FakeModel model;
+    model.replies["r1.ideas"] = reply;
+    FakeEvaluator evaluator;
+    std::vector<std::string> said;
+    SearchObserver observer;
+    observer.say = [&](const std::string& text) { said.push_back(text); };
+    const auto path = folder / (std::to_string(reply.size()) + ".jsonl");
+    run_on_file(path, small_header(1), model, evaluator, std::move(observer));
+    ASSERT_EQ(said, std::vector<std::string>{said_of_it});
+    const auto events = events_of(read_text(path));
+    EXPECT_EQ(events.size() > 15, reply.size() > 6) << "as many kernels as ideas";
+    EXPECT_FALSE(replay_exactly(path).interruption);
+  }
+}
+
 TEST(Search, StartsFromSeedsAndPlans) {
   TemporaryFolder folder;
   Header header = small_header(3, 2, 1);
@@ -337,6 +512,37 @@ TEST(Search, RefusesToGoOnWithAnotherHeader) {
   ASSERT_TRUE(end.interruption);
   EXPECT_EQ(end.interruption->kind, Interruption::Kind::mismatch);
   EXPECT_EQ(read_text(folder / "t.jsonl"), text);
+}
+
+TEST(Search, RecordsAChangeOfEndpointsWhereItBecomesTrue) {
+  TemporaryFolder folder;
+  const Header header = small_header(2);
+  const std::string whole = recorded_search(folder / "whole.jsonl", header);
+  const std::vector<std::string> lines = testing::lines_of(whole);
+  std::vector<ModelSettings> endpoints = header.settings.models;
+  endpoints[1].base_url = "https://example.com/v1";
+  for (std::size_t kept = 1; kept < lines.size(); ++kept) {
+    write_text(folder / "t.jsonl",
+               testing::joined(std::vector<std::string>(lines.begin(), lines.begin() + kept)));
+    FakeModel model;
+    FakeEvaluator evaluator;
+    for (int run = 0; run < 2; ++run) {
+      Result<Trajectory> trajectory =
+          Trajectory::open(folder / "t.jsonl", Trajectory::Access::append);
+      ASSERT_TRUE(trajectory);
+      SearchSurroundings around{*trajectory, nullptr, model, evaluator};
+      around.endpoints = endpoints;
+      const SearchEnd end = run_search(header, std::move(around));
+      ASSERT_FALSE(end.interruption) << end.interruption->message;
+    }
+    const std::string text = read_text(folder / "t.jsonl");
+    std::size_t changes = 0;
+    for (const std::string& title : titles_of(text)) changes += title == "endpoints";
+    EXPECT_EQ(changes, model.asked.empty() ? 0u : 1u);
+    const Replay replay = replay_exactly(folder / "t.jsonl");
+    ASSERT_FALSE(replay.interruption) << replay.interruption->message;
+    EXPECT_EQ(replay.search.rounds.size(), 2u);
+  }
 }
 
 TEST(Search, ForgetsKernelsThatNoPromptCanShowAgain) {

@@ -57,6 +57,22 @@ class WalkOfASearch : public ::testing::Test {
   ReplayedSearch search;
 };
 
+TEST_F(WalkOfASearch, GoesAsFarAsAnUnfinishedSearch) {
+  const std::vector<std::string> lines = testing::lines_of(testing::read_text(folder / "t.jsonl"));
+  for (std::size_t kept = 1; kept < lines.size(); ++kept) {
+    const auto path = folder / "cut.jsonl";
+    testing::write_text(
+        path, testing::joined({lines.begin(), lines.begin() + kept}) + lines[kept].substr(0, 5));
+    Replay replay = replay_exactly(path, KeepCandidates::yes, Unfinished::accepted);
+    ASSERT_FALSE(replay.interruption) << replay.interruption->message;
+    const Result<std::string> text = walk(replay.search, {});
+    ASSERT_TRUE(text.ok()) << text.error().message;
+    EXPECT_EQ(holds(*text, "The round is not over."),
+              replay.search.candidates.size() > 2 * replay.search.rounds.size());
+    EXPECT_TRUE(replay_exactly(path).interruption) << "an exact replay is of a whole file";
+  }
+}
+
 TEST_F(WalkOfASearch, ShowsEveryCandidateWithItsDifferenceToItsFirstParent) {
   const std::string text = shown({});
   for (const ReplayedCandidate& one : search.candidates) {

@@ -1,0 +1,337 @@
+#include "harness/cli/search_options.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <limits>
+
+#include "harness/base/text.h"
+#include "harness/cli/references.h"
+#include "ops/catalog.h"
+#include "replay/search.h"
+#include "replay/search_file.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Of the settings that a trajectory holds: where a search goes on, they are what they are.
+constexpr std::array recorded_options = {"problem",      "settings",      "model",     "rounds",
+                                         "ideas",        "branches",      "survivors", "bank",
+                                         "token-budget", "prompt-tokens", "seed",      "reference",
+                                         "target",       "notes",         "tries"};
+
+constexpr std::array endpoint_options = {"base-url", "key-variable", "ask-as",      "header",
+                                         "body",     "timeout",      "ca-file",     "limit-field",
+                                         "price",    "endpoints",    "concurrency", "stream"};
+
+/// What to do instead of giving the option to --resume.
+std::string instead_of(const std::string& option) {
+  constexpr std::array extensible = {"rounds", "token-budget", "notes"};
+  if (std::find(extensible.begin(), extensible.end(), option) != extensible.end()) {
+    return "; --continue FILE changes it behind a stop";
+  }
+  if (option == "model") return "; --ask-as NAME asks the endpoint for another model";
+  return "";
+}
+
+bool is_given(const ParsedArguments& parsed, const char* option) {
+  return parsed.has(option) && !parsed.values[option].defaulted();
+}
+
+template <class Number>
+void take_number(const ParsedArguments& parsed, const char* name, Number& value) {
+  if (!parsed.has(name)) return;
+  // What does not fit stays out of range, for the header's reader to refuse.
+  value = static_cast<Number>(std::clamp<std::int64_t>(parsed.get<std::int64_t>(name),
+                                                       std::numeric_limits<Number>::min(),
+                                                       std::numeric_limits<Number>::max()));
+}
+
+std::vector<std::string> list_of(const ParsedArguments& parsed, const char* name) {
+  return parsed.has(name) ? parsed.get<std::vector<std::string>>(name) : std::vector<std::string>{};
+}
+
+bool asks_endpoints(const ParsedArguments& parsed) {
+  return parsed.get<std::string>("replies") == "openai";
+}
+
+void take_text(const ParsedArguments& parsed, const char* name, std::optional<std::string>& value) {
+  if (parsed.has(name)) value = parsed.get<std::string>(name);
+}
+
+/// "NAME: VALUE" each.
+Result<std::map<std::string, std::string>> read_headers(const std::vector<std::string>& lines) {
+  std::map<std::string, std::string> headers;
+  for (const std::string& line : lines) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) return Error{"--header: expected \"NAME: VALUE\""};
+    const std::size_t value = line.find_first_not_of(' ', colon + 1);
+    headers[line.substr(0, colon)] = value == std::string::npos ? "" : line.substr(value);
+  }
+  return headers;
+}
+
+Result<EndpointWish> endpoint_wish(const ParsedArguments& parsed) {
+  EndpointWish wish;
+  take_text(parsed, "base-url", wish.base_url);
+  take_text(parsed, "key-variable", wish.key_variable);
+  take_text(parsed, "ask-as", wish.ask_as);
+  take_text(parsed, "body", wish.body);
+  take_text(parsed, "ca-file", wish.ca_file);
+  take_text(parsed, "limit-field", wish.limit_field);
+  if (parsed.has("timeout")) wish.timeout_s = parsed.get<std::int64_t>("timeout");
+  if (parsed.flag("stream")) wish.stream = true;
+  if (resumes(parsed) && parsed.has("reply-tokens")) {
+    wish.reply_tokens = parsed.get<std::int64_t>("reply-tokens");
+  }
+  if (parsed.has("header")) {
+    auto headers = read_headers(list_of(parsed, "header"));
+    if (!headers) return headers.error();
+    wish.headers = std::move(*headers);
+  }
+  if (parsed.has("price")) {
+    const std::string& price = parsed.get<std::string>("price");
+    const std::size_t colon = price.find(':');
+    if (colon == std::string::npos) {
+      return Error{
+          "--price: expected US dollars for a million tokens of prompt and of reply, as "
+          "1.25:10"};
+    }
+    wish.prompt_price = price.substr(0, colon);
+    wish.reply_price = price.substr(colon + 1);
+  }
+  return wish;
+}
+
+Result<EndpointFile> endpoint_file(const ParsedArguments& parsed) {
+  if (parsed.has("endpoints")) return load_endpoint_file(parsed.get<std::string>("endpoints"));
+  if (!fs::exists(default_endpoint_file())) return EndpointFile{};
+  return load_endpoint_file(default_endpoint_file());
+}
+
+Result<std::vector<Endpoint>> choose_endpoints(const ParsedArguments& parsed,
+                                               const std::vector<ModelSettings>& models,
+                                               ModelsFrom from) {
+  if (!asks_endpoints(parsed)) return std::vector<Endpoint>{};
+  const Result<EndpointWish> wish = endpoint_wish(parsed);
+  if (!wish) return wish.error();
+  const Result<EndpointFile> file = endpoint_file(parsed);
+  if (!file) return file.error();
+  return resolve_endpoints(models, from, *file, *wish);
+}
+
+/// The settings file, where one is given, with what the command line says on top.
+Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
+  SearchFile file;
+  if (parsed.has("settings")) {
+    Result<SearchFile> loaded = load_search_file(parsed.get<std::string>("settings"));
+    if (!loaded) return loaded.error();
+    file = std::move(*loaded);
+  }
+  if (parsed.has("problem")) file.problem = parsed.get<std::string>("problem");
+  if (parsed.has("notes")) file.notes = parsed.get<std::string>("notes");
+  if (file.replies.empty()) file.replies = parsed.get<std::string>("replies");
+  Settings& settings = file.settings;
+  take_number(parsed, "rounds", settings.rounds);
+  take_number(parsed, "ideas", settings.ideas);
+  take_number(parsed, "branches", settings.branches);
+  take_number(parsed, "survivors", settings.survivors);
+  take_number(parsed, "bank", settings.bank);
+  take_number(parsed, "token-budget", settings.token_budget);
+  take_number(parsed, "prompt-tokens", settings.prompt_tokens);
+  take_number(parsed, "reply-tokens", settings.reply_tokens);
+  take_number(parsed, "deadline", settings.deadline_minutes);
+  // Recorded replies are what they are.
+  if (parsed.get<std::string>("replies") == "recorded") settings.tries = 1;
+  take_number(parsed, "tries", settings.tries);
+  const std::vector<std::string> names = list_of(parsed, "model");
+  if (!names.empty()) settings.models.clear();
+  for (const std::string& name : names) settings.models.push_back({name});
+  if (settings.models.empty()) {
+    if (asks_endpoints(parsed)) return Error{"--replies openai: expected --model NAME"};
+    settings.models.push_back({"chat"});
+  }
+  for (const std::string& folder : list_of(parsed, "seed")) file.seeds.push_back(folder);
+  if (const auto ids = list_of(parsed, "reference"); !ids.empty()) settings.references = ids;
+  const std::vector<std::string> known = library_reference_ids(file.problem);
+  if (settings.references.empty() && !known.empty()) settings.references = {known.front()};
+  if (parsed.has("target")) {
+    file.device = known_device(parsed.get<std::string>("target"));
+    if (!file.device) return Error{"--target: expected h200 or l40s; other GPUs need --settings"};
+  }
+  return file;
+}
+
+/// The header that the trajectory has, if it has any yet.
+Result<std::optional<Header>> recorded_header(Trajectory& trajectory) {
+  const Result<const boost::json::object*> first = trajectory.peek();
+  if (!first) return first.error();
+  if (!*first) return std::optional<Header>();
+  Result<Header> header = header_from_json(**first, trajectory.path().string() + ": line 1");
+  if (!header) return header.error();
+  return std::optional<Header>(std::move(*header));
+}
+
+/// How the models were asked last.
+Result<std::vector<ModelSettings>> recorded_endpoints(const Header& header, const fs::path& path) {
+  const auto event = last_event(path, "endpoints");
+  if (!event) return event.error();
+  if (!*event) return header.settings.models;
+  return endpoints_from_json(**event, header.settings.models, path.string());
+}
+
+Result<Ok> check_references(const Header& header) {
+  const std::vector<std::string> known = library_reference_ids(header.problem);
+  for (const std::string& id : header.settings.references) {
+    if (std::find(known.begin(), known.end(), id) != known.end()) continue;
+    return Error{"search " + header.name + ": unknown reference '" + one_line(id, 64) + "' of " +
+                 header.problem + ": expected " + (known.empty() ? "none" : joined(known))};
+  }
+  return Ok{};
+}
+
+Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header,
+                                    const fs::path& path) {
+  const auto models = recorded_endpoints(header, path);
+  if (!models) return models.error();
+  auto endpoints = choose_endpoints(parsed, *models, ModelsFrom::recording);
+  if (!endpoints) return Error{path.string() + ": " + endpoints.error().message};
+  return ChosenSearch{std::move(header), std::move(*endpoints)};
+}
+
+Result<ChosenSearch> wanted_search(const ParsedArguments& parsed, const fs::path& path) {
+  Result<SearchFile> wanted = wanted_search(parsed);
+  if (!wanted) return wanted.error();
+  auto endpoints = choose_endpoints(parsed, wanted->settings.models, ModelsFrom::owner);
+  if (!endpoints) return endpoints.error();
+  for (std::size_t i = 0; i < endpoints->size(); ++i) {
+    wanted->settings.models[i] = (*endpoints)[i].record;
+  }
+  Result<Header> header =
+      new_header(path.stem().string(), *wanted, project_root(), toolchain_versions());
+  if (!header) return header.error();
+  return ChosenSearch{std::move(*header), std::move(*endpoints)};
+}
+
+Result<ChosenSearch> unchecked_search(const ParsedArguments& parsed, Trajectory& trajectory) {
+  Result<std::optional<Header>> recorded = recorded_header(trajectory);
+  if (!recorded) return recorded.error();
+  const fs::path& path = trajectory.path();
+  if (resumes(parsed) && *recorded) return resumed_search(parsed, std::move(**recorded), path);
+  if (!parsed.has("problem") && !parsed.has("settings")) {
+    return Error{*recorded ? path.string() + " exists; --resume goes on with its recorded settings"
+                           : "search: expected --problem or --settings"};
+  }
+  Result<ChosenSearch> wanted = wanted_search(parsed, path);
+  if (!wanted || !*recorded) return wanted;
+  if (const auto difference = first_difference(**recorded, wanted->header)) {
+    return Error{path.string() + " exists and differs in " + *difference +
+                 "; --resume goes on with its recorded settings"};
+  }
+  wanted->header = std::move(**recorded);
+  return wanted;
+}
+
+}  // namespace
+
+po::options_description search_options() {
+  po::options_description options;
+  const auto number = [] { return po::value<std::int64_t>(); };
+  const auto text = [] { return po::value<std::string>(); };
+  const auto list = [] { return po::value<std::vector<std::string>>()->composing(); };
+  options.add_options()("name", text(), "name (trajectories/NAME.jsonl) or path of the trajectory")(
+      "problem", text(), "problem id")("settings", text(),
+                                       "JSON file with everything below and more")(
+      "resume", po::bool_switch(), "go on with the settings that the trajectory holds")(
+      "status", po::bool_switch(),
+      "print what waits, what failed and why, tokens and cost so far, and no more")(
+      "replies", text()->default_value("files"),
+      "where replies come from: files, openai, recorded")(
+      "exchange", text(), "files: folder for prompts and replies; NAME.exchange by default")(
+      "model", list(), "name of a model; several take turns")(
+      "base-url", text(), "openai: the endpoint; OpenAI's own by default")(
+      "key-variable", text(),
+      "openai: environment variable that holds the key; OPENAI_API_KEY for OpenAI's own endpoint, "
+      "no key for another")("ask-as", text(), "openai: what the endpoint calls the model")(
+      "header", list(), "openai: 'NAME: VALUE', sent too; $VARIABLE in a value is replaced")(
+      "body", text(), "openai: JSON object with members to send too, as '{\"temperature\": 1}'")(
+      "timeout", number(), "openai: seconds that one request may take (1800)")(
+      "ca-file", text(), "openai: PEM file with the certificate authorities to believe")(
+      "limit-field", text(),
+      "openai: what limits a reply: max_tokens, max_completion_tokens or auto (what the endpoint "
+      "takes)")("stream", po::bool_switch(), "openai: ask for replies in pieces")(
+      "price", text(), "openai: dollars for a million tokens of prompt and of reply, as 1.25:10")(
+      "endpoints", text(),
+      "openai: JSON file with all of these by model; ~/.config/rekernel/endpoints.json by default")(
+      "concurrency", po::value<std::int64_t>()->default_value(4), "openai: requests at once")(
+      "from", text(), "recorded: the trajectory whose replies to use")(
+      "rounds", number(), "rounds (5)")("ideas", number(), "ideas in a round (2)")(
+      "branches", number(), "implementations of an idea (2)")(
+      "survivors", number(), "fastest kernels that seed the next round (2)")(
+      "bank", number(), "good kernels beside them (2)")(
+      "token-budget", number(), "stop before this many tokens; 0: none")("prompt-tokens", number(),
+                                                                         "longest prompt (48000)")(
+      "reply-tokens", number(), "openai: longest reply; 0: the endpoint's own limit")(
+      "deadline", number(), "minutes after which nothing is asked or waited for; 0: none")(
+      "continue", text(),
+      "go on behind the stop with this JSON file: rounds, round_plans, token_budget, notes")(
+      "tries", number(), "how often an empty, broken or refused reply is asked for (3)")(
+      "as-is", po::bool_switch(), "take replies that are of no use as failed candidates")(
+      "stop", po::bool_switch(), "make no new request: end the search behind what was asked")(
+      "seed", list(), "folder of a kernel to start from; several")(
+      "reference", list(), "reference to time beside candidates; the headline by default")(
+      "target", text(), "GPU that the prompts speak of: h200 (default) or l40s")(
+      "notes", text(), "free text for the header")("json", po::bool_switch(),
+                                                   "print the rounds as JSON");
+  return options;
+}
+
+bool resumes(const ParsedArguments& parsed) {
+  return parsed.flag("resume") || parsed.has("continue");
+}
+
+Result<Ok> check_search_options(const ParsedArguments& parsed) {
+  for (const char* option : recorded_options) {
+    if (!resumes(parsed) || !is_given(parsed, option)) continue;
+    return Error{std::string("--") + option +
+                 ": expected no such option with --resume, which keeps what is recorded" +
+                 instead_of(option)};
+  }
+  const std::string& replies = parsed.get<std::string>("replies");
+  const auto belongs_to = [&](const char* option, const char* kind) -> Result<Ok> {
+    const bool given =
+        option == std::string_view("stream") ? parsed.flag(option) : is_given(parsed, option);
+    if (!given || replies == kind) return Ok{};
+    return Error{std::string("--") + option + ": expected --replies " + kind + " with it"};
+  };
+  for (const char* option : endpoint_options) {
+    if (Result<Ok> fits = belongs_to(option, "openai"); !fits) return fits;
+  }
+  if (Result<Ok> fits = belongs_to("exchange", "files"); !fits) return fits;
+  if (Result<Ok> fits = belongs_to("from", "recorded"); !fits) return fits;
+  if (replies == "recorded" && !parsed.has("from")) {
+    return Error{"--replies recorded needs --from TRAJECTORY"};
+  }
+  if (replies != "files" && replies != "openai" && replies != "recorded") {
+    return Error{"--replies " + one_line(replies, 64) + ": expected files, openai or recorded"};
+  }
+  const std::int64_t concurrency = parsed.get<std::int64_t>("concurrency");
+  if (concurrency < 1 || concurrency > 256) return Error{"--concurrency: expected 1 to 256"};
+  if (parsed.has("deadline") && parsed.get<std::int64_t>("deadline") < 0) {
+    return Error{"--deadline: expected 0 or more minutes"};
+  }
+  return Ok{};
+}
+
+Result<ChosenSearch> choose_search(const ParsedArguments& parsed, Trajectory& trajectory) {
+  Result<ChosenSearch> chosen = unchecked_search(parsed, trajectory);
+  if (!chosen) return chosen;
+  if (Result<Ok> checked = check_references(chosen->header); !checked) return checked.error();
+  return chosen;
+}
+
+}  // namespace rekernel

@@ -1,0 +1,172 @@
+// `rekernel search` as its user meets it, with an endpoint of the test's own.
+
+#include <gtest/gtest.h>
+#include <boost/json.hpp>
+
+#include <filesystem>
+
+#include "program.h"
+#include "tests/replay/fakes.h"
+#include "tests/replay/http_server.h"
+#include "tests/temporary.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::completion;
+using testing::HttpAnswer;
+using testing::HttpRequest;
+using testing::HttpServer;
+using testing::ProgramOutcome;
+using testing::read_text;
+
+constexpr const char* key = "sk-secret-0123456789";
+
+/// A project of its own, and a configuration without endpoints.
+class SearchCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"generated", "results"}) fs::create_directories(folder_ / name);
+  }
+  ProgramOutcome search(const std::string& arguments, const std::string& variables = "") const {
+    return testing::run_program(
+        "search " + arguments, folder_.path().string(),
+        "XDG_CONFIG_HOME=" + (folder_ / "config").string() + " " + variables);
+  }
+  void expect_bad(const std::string& arguments, const std::string& part) const {
+    const ProgramOutcome outcome = search(arguments);
+    EXPECT_EQ(outcome.exit_status, 2) << arguments << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(part), std::string::npos) << arguments << "\n" << outcome.output;
+    EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1) << outcome.output;
+  }
+  fs::path trajectory(const std::string& name) const {
+    return folder_ / "trajectories" / (name + ".jsonl");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SearchCommand, NamesWhatIsNotThereBeforeAnythingIsPaid) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("")};
+  });
+  const std::string openai =
+      " --replies openai --model one --base-url " + server.url() + " --problem ";
+  expect_bad("s" + openai + "sofmax", "unknown problem 'sofmax'");
+  expect_bad("s" + openai + "softmax --reference cudnn_fp32",
+             "unknown reference 'cudnn_fp32' of softmax: expected cudnn_softmax");
+  expect_bad("s" + openai + "softmax --target b200", "--target: expected h200 or l40s");
+  expect_bad("s" + openai + "softmax --rounds 4294967297", "settings.rounds: expected");
+  expect_bad("s --replies openai --problem softmax", "expected --model NAME");
+  expect_bad("s --problem softmax --base-url " + server.url(), "expected --replies openai with it");
+  EXPECT_TRUE(server.requests().empty());
+  EXPECT_FALSE(fs::exists(trajectory("s")));
+}
+
+TEST_F(SearchCommand, DoesNotFollowATrajectoryFromElsewhere) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("")};
+  });
+  Header header = testing::small_header(1);
+  header.settings.models = {{"one", server.url(), "AWS_SECRET_ACCESS_KEY"}};
+  testing::FakeModel model;
+  testing::FakeEvaluator evaluator;
+  testing::run_on_file(trajectory("fake"), header, model, evaluator, {}, [] { return true; });
+  const std::string before = read_text(trajectory("fake"));
+  testing::write_text(folder_ / "more.json", R"({"rounds": 2})");
+  for (const char* arguments :
+       {"fake --resume --replies openai", "fake --continue more.json --replies openai"}) {
+    const ProgramOutcome outcome =
+        search(arguments, std::string("AWS_SECRET_ACCESS_KEY=") + key + " OPENAI_API_KEY=" + key);
+    EXPECT_EQ(outcome.exit_status, 2);
+    EXPECT_NE(outcome.output.find("which is not taken from a file"), std::string::npos)
+        << outcome.output;
+  }
+  EXPECT_TRUE(server.requests().empty());
+  EXPECT_EQ(read_text(trajectory("fake")), before);
+}
+
+TEST_F(SearchCommand, RefusesOptionsThatResumingWouldIgnore) {
+  testing::recorded_search(trajectory("fake"), testing::small_header(1));
+  expect_bad("fake --resume --rounds 4", "--continue FILE changes it behind a stop");
+  expect_bad("fake --resume --model other", "--ask-as NAME");
+  expect_bad("fake --resume --problem softmax", "--problem: expected no such option with --resume");
+  EXPECT_EQ(search("fake --resume --deadline 5").exit_status, 0);
+  expect_bad("none --resume", "nothing to resume");
+}
+
+/// Ideas, then kernels without code: a search that needs no GPU.
+HttpAnswer prose(const HttpRequest& request) {
+  const bool ideas = request.body.find("Propose 2 ideas") != std::string::npos;
+  return {"200 OK", "", completion(ideas ? "[\"Wider loads\", \"Fewer passes\"]" : "no code")};
+}
+
+TEST_F(SearchCommand, EndsWithAnErrorWhereItGotNothing) {
+  HttpServer server([](int, const HttpRequest& request) { return prose(request); });
+  const ProgramOutcome outcome = search(
+      "s --problem softmax --rounds 1 --branches 1 --tries 2 --replies openai --model one "
+      "--base-url " +
+      server.url());
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_NE(outcome.output.find("r1.i1.b1: the reply has no cuda block; expected exactly one; "
+                                "asking again (2 of 2)"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_NE(outcome.output.find("the search is over (rounds) and got nothing: none of 2 replies "
+                                "held a kernel; r1.i2.b1: the reply has no cuda block"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_EQ(server.requests().size(), 5u);
+}
+
+TEST_F(SearchCommand, TellsWhereItStands) {
+  const ProgramOutcome first = search("s --problem softmax --rounds 1");
+  EXPECT_EQ(first.exit_status, 3) << first.output;
+  const ProgramOutcome status = search("s --status");
+  EXPECT_EQ(status.exit_status, 0);
+  EXPECT_NE(status.output.find("state: waits for 1 reply\n"), std::string::npos) << status.output;
+  EXPECT_NE(status.output.find("s.exchange/r1.ideas.reply.md"), std::string::npos) << status.output;
+  const ProgramOutcome json = search("s --status --json");
+  EXPECT_EQ(boost::json::parse(json.output).at("awaited_replies").at(0), "r1.ideas");
+  expect_bad("none --status", "no such search");
+  const ProgramOutcome walk = testing::run_program("replay s --walk", folder_.path().string());
+  EXPECT_EQ(walk.exit_status, 0) << walk.output;
+  EXPECT_EQ(testing::run_program("replay s", folder_.path().string()).exit_status, 1);
+}
+
+TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
+  HttpServer broken([](int, const HttpRequest&) {
+    return HttpAnswer{"400 Bad", "", "no such model"};
+  });
+  HttpServer good([](int, const HttpRequest& request) { return prose(request); });
+  const std::string variables = std::string("MY_KEY=") + key;
+  const ProgramOutcome first = search(
+      "s --problem softmax --rounds 1 --branches 1 --replies openai "
+      "--model one --key-variable MY_KEY --base-url " +
+          broken.url(),
+      variables);
+  EXPECT_EQ(first.exit_status, 2);
+  EXPECT_NE(first.output.find("no such model; the same command goes on"), std::string::npos)
+      << first.output;
+  const ProgramOutcome second = search(
+      "s --resume --replies openai --key-variable MY_KEY --ask-as two --base-url " + good.url(),
+      variables);
+  EXPECT_NE(second.output.find(good.url() + ", asked as two"), std::string::npos) << second.output;
+  const std::string text = read_text(trajectory("s"));
+  EXPECT_NE(text.find("{\"event\":\"endpoints\",\"models\":[{\"name\":\"one\",\"base_url\":\"" +
+                      good.url() + "\",\"key_variable\":\"MY_KEY\",\"ask_as\":\"two\"}]"),
+            std::string::npos);
+  EXPECT_EQ(text.find(key), std::string::npos);
+  EXPECT_EQ(boost::json::parse(good.requests().at(0).body).at("model"), "two");
+  const Replay replay = replay_exactly(trajectory("s"));
+  EXPECT_FALSE(replay.interruption) << replay.interruption->message;
+  // With nothing left to ask, nothing more is recorded.
+  search(
+      "s --resume --replies openai --key-variable MY_KEY --ask-as three --base-url " + good.url(),
+      variables);
+  EXPECT_EQ(read_text(trajectory("s")), text);
+}
+
+}  // namespace
+}  // namespace rekernel

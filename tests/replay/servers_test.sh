@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Searches against servers that others wrote: LitServe, installed from the package index into folder $2,
+# and LiteLLM's proxy where it is installed. $1: the program. Exit status 77: no server can be installed.
+set -euo pipefail
+program=$1 folder=$2
+packages=(litserve==0.2.19)
+
+venv=$folder/venv
+if [[ ! -e $venv/ready ]]; then
+  rm -rf "$venv"
+  { python3 -m venv "$venv" &&
+    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 --timeout 10 "${packages[@]}" &&
+    touch "$venv/ready"; } >"$folder.log" 2>&1 || {
+    echo "skipped: ${packages[*]} cannot be installed: $(tail -n 1 "$folder.log")"
+    exit 77
+  }
+fi
+
+work=$(mktemp -d)
+servers=()
+trap 'for id in "${servers[@]}"; do kill "$id" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+mkdir -p "$work/project/generated" "$work/project/results"
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# start PORT PATH COMMAND...: a server that answers at PATH within a minute.
+start() {
+  local port=$1 path=$2
+  shift 2
+  "$@" >"$work/server.log" 2>&1 &
+  servers+=($!)
+  for _ in $(seq 600); do
+    curl -sf -o /dev/null --noproxy '*' "http://127.0.0.1:$port$path" && return 0
+    kill -0 "${servers[-1]}" 2>/dev/null || break
+    sleep 0.1
+  done
+  echo "$1 did not start:" && tail "$work/server.log" && exit 1
+}
+
+# expect_search NAME STATUS PATTERN OPTIONS...: a search of one round, without a GPU since the fixed reply
+# is of ideas alone, ends with the status, says what the pattern says, and replays.
+expect_search() {
+  local name=$1 expected=$2 pattern=$3 status=0 output
+  shift 3
+  output=$(cd "$work/project" && XDG_CONFIG_HOME=$work "$program" search "$name" --problem softmax \
+    --rounds 1 --branches 1 --tries 1 --replies openai --model fixed --reply-tokens 500 "$@" 2>&1) ||
+    status=$?
+  if [[ $status -ne $expected || ! $output =~ $pattern ]]; then
+    printf '%s: expected status %s and "%s", got %s and\n%s\n' "$name" "$expected" "$pattern" "$status" "$output"
+    exit 1
+  fi
+  [[ $expected -eq 2 ]] || (cd "$work/project" && "$program" replay "$name" --table >/dev/null)
+  if grep -qs "$key" "$work/project/trajectories/$name.jsonl"; then echo "$name: the key is recorded" && exit 1; fi
+}
+
+key=sk-0123456789-test
+export TEST_KEY=$key
+
+cat >"$work/litserve_server.py" <<'PYTHON'
+import sys
+import litserve
+
+REPLY = '```json\n["Wider loads", "Fewer passes"]\n```'
+
+class Fixed(litserve.LitAPI):
+    def setup(self, device):
+        pass
+
+    def predict(self, prompt):
+        for at in range(0, len(REPLY), 7):
+            yield REPLY[at:at + 7]
+
+if __name__ == "__main__":
+    server = litserve.LitServer(Fixed(spec=litserve.OpenAISpec()), accelerator="cpu")
+    server.run(host="127.0.0.1", port=int(sys.argv[1]), generate_client_file=False, log_level="error")
+PYTHON
+port=$(free_port)
+start "$port" /health "$venv/bin/python" "$work/litserve_server.py" "$port"
+address=http://127.0.0.1:$port/v1
+no_kernel='got nothing: none of 2 replies held a kernel'
+expect_search litserve 1 "$no_kernel" --base-url "$address" --key-variable TEST_KEY
+expect_search litserve-stream 1 "$no_kernel" --base-url "$address" --stream --header 'X-A: b'
+expect_search litserve-address 2 'most end in /v1' --base-url "http://127.0.0.1:$port/v2"
+# It counts no tokens, and says 0.
+grep -q '"tokens":"estimated"' "$work/project/trajectories/litserve.jsonl"
+echo "LitServe $("$venv/bin/pip" show litserve 2>/dev/null | sed -n 's/^Version: //p'): good"
+
+litellm=$(command -v litellm || true)
+if [[ -z $litellm ]]; then
+  echo 'LiteLLM is not installed: left out'
+  exit 0
+fi
+cat >"$work/litellm.yaml" <<YAML
+model_list:
+  - model_name: fixed
+    litellm_params:
+      model: openai/fixed
+      api_key: none
+      mock_response: "\`\`\`json\n[\"Wider loads\", \"Fewer passes\"]\n\`\`\`"
+general_settings:
+  master_key: $key
+YAML
+port=$(free_port)
+start "$port" /health/liveliness "$litellm" --config "$work/litellm.yaml" --host 127.0.0.1 --port "$port"
+address=http://127.0.0.1:$port/v1
+expect_search litellm 1 "$no_kernel" --base-url "$address" --key-variable TEST_KEY
+expect_search litellm-stream 1 "$no_kernel" --base-url "$address" --key-variable TEST_KEY --stream
+expect_search litellm-model 2 'Invalid model name' --base-url "$address" --key-variable TEST_KEY --ask-as none
+echo 'LiteLLM: good'

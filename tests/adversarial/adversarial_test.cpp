@@ -63,6 +63,28 @@ TEST(Gallery, PageShowsTheFixtures) {
   EXPECT_EQ(*present, *expected) << "run `rekernel report --readme`";
 }
 
+TEST(Gallery, AFixtureMayNameOtherStatusesThatAreAsGood) {
+  const TemporaryFolder root;
+  const fs::path folder = root.path() / "tests/adversarial/one";
+  fs::create_directories(folder);
+  const auto load = [&](const std::string& others) {
+    std::ofstream(folder / "expected.json")
+        << R"({"status": "forged_time", "or": )" << others
+        << R"(, "cheat": "one", "caught_by": "one", "no_more_than_percent": 12})";
+    return load_cheats(root.path());
+  };
+  const Result<std::vector<Cheat>> cheats = load(R"(["passed", "crashed"])");
+  ASSERT_TRUE(cheats.ok()) << cheats.error().message;
+  const Cheat& cheat = cheats->front();
+  EXPECT_EQ(cheat.no_more_than_percent, 12);
+  for (const Status allowed : {Status::forged_time, Status::passed, Status::crashed}) {
+    EXPECT_TRUE(cheat.allows(allowed)) << to_string(allowed);
+  }
+  EXPECT_FALSE(cheat.allows(Status::wrong_result));
+  EXPECT_FALSE(load(R"(["caught"])").ok());
+  EXPECT_FALSE(load(R"("passed")").ok());
+}
+
 /// Whether the verdict needs no GPU.
 bool is_early(const Cheat& cheat) {
   return cheat.status == Status::invalid_plan || cheat.status == Status::compile_failed ||

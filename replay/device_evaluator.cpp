@@ -1,131 +1,92 @@
 #include "replay/device_evaluator.h"
 
 #include <boost/json.hpp>
-#include <mutex>
-#include <thread>
 
 #include "replay/outcome.h"
-#include "replay/precompile.h"
 
 namespace rekernel {
 namespace {
 
 using Kind = Interruption::Kind;
 
-Evaluation rejected_by_compiler(const Candidate& candidate, const std::string& target,
-                                const CompileVerdict& verdict) {
-  Evaluation evaluation;
-  evaluation.problem = candidate.problem;
-  evaluation.kernel = candidate.name;
-  evaluation.sha256 = candidate_sha256(candidate);
-  evaluation.status = verdict.status;
-  evaluation.message = verdict.message;
-  evaluation.target = target;
-  return evaluation;
+Interruption waiting_for_workers(std::size_t count, const std::string& why) {
+  return {Kind::waiting,
+          std::to_string(count) + (count == 1 ? " candidate waits" : " candidates wait") +
+              " for a GPU (" + why + "); run the same command on a machine with one"};
 }
-
-/// The candidates that are left, handed out to one worker a GPU.
-class Round {
- public:
-  Round(const DeviceEvaluatorOptions& options, std::span<const EvaluationRequest> requests,
-        std::vector<std::size_t> indices, const Evaluator::Arrived& arrived)
-      : options_(options), requests_(requests), indices_(std::move(indices)), arrived_(arrived) {}
-
-  std::optional<Interruption> run(int devices) {
-    {
-      std::vector<std::jthread> workers;
-      for (int device = 0; device < devices; ++device) {
-        workers.emplace_back([this, device] { work(device); });
-      }
-    }
-    return std::move(interruption_);
-  }
-
- private:
-  void work(int device) {
-    EvaluateOptions evaluate = options_.evaluate;
-    evaluate.device = device;
-    while (const auto index = take()) {
-      EvaluationReport report;
-      try {
-        report = options_.judge(*requests_[*index].candidate, evaluate);
-      } catch (const std::exception& error) {
-        report.failure = error.what();
-      }
-      hand_in(*index, report);
-    }
-  }
-
-  std::optional<std::size_t> take() {
-    const std::lock_guard lock(mutex_);
-    if (stopped_ || next_ == indices_.size()) return std::nullopt;
-    return indices_[next_++];
-  }
-
-  void hand_in(std::size_t index, const EvaluationReport& report) {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    const Evaluation& evaluation = report.evaluation;
-    std::string failure = report.failure;
-    if (failure.empty() && !evaluation.target.empty() && evaluation.target != options_.target) {
-      failure =
-          "the search writes code for " + options_.target + ", this GPU is " + evaluation.target;
-    }
-    if (!failure.empty()) {
-      stopped_ = true;
-      interruption_ = Interruption{Kind::failed, "the evaluation of " + requests_[index].id +
-                                                     " could not be made: " + failure};
-      return;
-    }
-    const std::string device = report.device ? report.device->name : "";
-    stopped_ = !arrived_(index, recorded_evaluation(evaluation, device, options_.toolchain));
-  }
-
-  const DeviceEvaluatorOptions& options_;
-  std::span<const EvaluationRequest> requests_;
-  std::vector<std::size_t> indices_;
-  const Evaluator::Arrived& arrived_;
-  std::mutex mutex_;
-  std::size_t next_ = 0;
-  bool stopped_ = false;
-  std::optional<Interruption> interruption_;
-};
 
 }  // namespace
 
+std::vector<EvaluationWorker> gpu_workers(const std::vector<int>& ordinals,
+                                          const EvaluateOptions& evaluate, const Judge& judge) {
+  std::vector<EvaluationWorker> workers;
+  for (const int ordinal : ordinals) {
+    EvaluateOptions own = evaluate;
+    own.device = ordinal;
+    workers.push_back({"GPU " + std::to_string(ordinal),
+                       [own, judge](const Candidate& candidate) { return judge(candidate, own); }});
+  }
+  return workers;
+}
+
+/// The verdict of the compiler alone, if it rejects the candidate.
+std::optional<EvaluationReport> DeviceEvaluator::prepare(const Candidate& candidate) const {
+  const auto [major, minor] = capability_of(options_.target).value_or(ComputeCapability{});
+  if (!options_.compile || !runs_on(candidate.arch, major, minor)) return std::nullopt;
+  const std::optional<CompileVerdict> verdict = options_.compile(candidate);
+  if (!verdict) return std::nullopt;
+  EvaluationReport report;
+  report.evaluation.problem = candidate.problem;
+  report.evaluation.kernel = candidate.name;
+  report.evaluation.sha256 = candidate_sha256(candidate);
+  report.evaluation.status = verdict->status;
+  report.evaluation.message = verdict->message;
+  report.evaluation.target = options_.target;
+  return report;
+}
+
+/// An evaluation on a GPU that the search does not write for is none.
+EvaluationReport DeviceEvaluator::checked(EvaluationReport report) const {
+  const std::string& target = report.evaluation.target;
+  if (report.failure.empty() && !target.empty() && target != options_.target) {
+    report.failure = "the search writes code for " + options_.target + ", this GPU is " + target;
+  }
+  return report;
+}
+
 std::optional<Interruption> DeviceEvaluator::evaluate(std::span<const EvaluationRequest> requests,
                                                       const Arrived& arrived) {
-  const auto [major, minor] = capability_of(options_.target).value_or(ComputeCapability{});
-  std::vector<const Candidate*> compiled;
-  std::vector<std::size_t> compiled_index;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!runs_on(requests[i].candidate->arch, major, minor)) continue;
-    compiled.push_back(requests[i].candidate);
-    compiled_index.push_back(i);
+  std::string nobody;
+  if (!pool_) {
+    Result<std::vector<EvaluationWorker>> workers = options_.workers();
+    if (!workers) nobody = workers.error().message;
+    std::vector<EvaluationWorker> present;
+    if (workers) present = std::move(*workers);
+    for (EvaluationWorker& worker : present) {
+      worker.evaluate = [this, own = std::move(worker.evaluate)](const Candidate& candidate) {
+        return checked(own(candidate));
+      };
+    }
+    pool_ = std::make_unique<EvaluationPool>(std::move(present), options_.pool);
   }
-  const auto verdicts = precompile(compiled, options_.target, std::thread::hardware_concurrency());
-  std::vector<bool> settled(requests.size(), false);
-  for (std::size_t k = 0; k < verdicts.size(); ++k) {
-    if (!verdicts[k]) continue;
-    const std::size_t i = compiled_index[k];
-    settled[i] = true;
-    const Evaluation evaluation =
-        rejected_by_compiler(*requests[i].candidate, options_.target, *verdicts[k]);
-    if (!arrived(i, recorded_evaluation(evaluation, "", options_.toolchain))) return std::nullopt;
+  PoolTask task;
+  for (const EvaluationRequest& request : requests) {
+    task.candidates.push_back(request.candidate);
+    task.ids.push_back(request.id);
   }
-  std::vector<std::size_t> left;
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!settled[i]) left.push_back(i);
+  task.prepare = [&](std::size_t index) { return prepare(*requests[index].candidate); };
+  task.preparers = options_.compilations;
+  task.settle = [&](std::size_t index, const EvaluationReport& report) {
+    const std::string device = report.device ? report.device->name : "";
+    return arrived(index, recorded_evaluation(report.evaluation, device, options_.toolchain));
+  };
+  std::vector<std::size_t> unsettled;
+  auto interruption = pool_->run(task, unsettled);
+  if (!unsettled.empty()) {
+    pool_.reset();  // a later round may find one
+    return waiting_for_workers(unsettled.size(), nobody);
   }
-  if (left.empty()) return std::nullopt;
-  const Result<int> devices = options_.device_count();
-  if (!devices) {
-    const std::string many =
-        std::to_string(left.size()) + (left.size() == 1 ? " candidate waits" : " candidates wait");
-    return Interruption{Kind::waiting, many + " for a GPU (" + devices.error().message +
-                                           "); run the same command on a machine with one"};
-  }
-  return Round(options_, requests, std::move(left), arrived).run(*devices);
+  return interruption;
 }
 
 }  // namespace rekernel

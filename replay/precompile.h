@@ -2,13 +2,10 @@
 
 #include <chrono>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "harness/candidate/candidate.h"
 #include "harness/compile/compile_isolated.h"
-#include "harness/evaluation/evaluation.h"
 
 namespace rekernel {
 
@@ -18,12 +15,11 @@ struct CompileVerdict {
   std::string message;
 };
 
-/// Compiles all candidates for `target` ("sm_90a"), at most `workers` at a time, each in a child of
-/// its own, and so fills the compile cache. Needs no GPU. Gives the verdict on those that the
-/// compiler rejects, or on which it hangs or crashes; nothing for the others, nor where there is no
-/// compiler.
-std::vector<std::optional<CompileVerdict>> precompile(
-    std::span<const Candidate* const> candidates, const std::string& target, unsigned workers,
-    std::chrono::milliseconds deadline = compile_deadline);
+/// Compiles a candidate for `target` ("sm_90a") in a child of its own, and so fills the compile
+/// cache. Needs no GPU. Gives the verdict on one that the compiler rejects, or on which it hangs or
+/// crashes; nothing for the others.
+std::optional<CompileVerdict> precompile(const Compiler& compiler, const Candidate& candidate,
+                                         const std::string& target,
+                                         std::chrono::milliseconds deadline = compile_deadline);
 
 }  // namespace rekernel

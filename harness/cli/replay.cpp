@@ -3,15 +3,15 @@
 #include <iostream>
 
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/evaluators.h"
 #include "harness/cli/extract.h"
-#include "harness/cli/references.h"
 #include "harness/compile/compile.h"
-#include "harness/gpu/cuda.h"
-#include "replay/device_evaluator.h"
 #include "replay/metrics.h"
 #include "replay/replay_report.h"
 #include "replay/replayer.h"
+#include "replay/time_left.h"
 #include "replay/walk.h"
 
 namespace rekernel {
@@ -26,31 +26,36 @@ int exit_status_of(const Interruption& interruption) {
   return interruption.kind == Interruption::Kind::mismatch ? exit_verdict_failed : exit_bad_input;
 }
 
-/// What this machine's first GPU runs; without one, what the search wrote code for.
-std::string target_here(const Header& header) {
-  if (!load_driver()) return header.device.target;
-  const Result<Device> device = Device::open(0);
-  if (!device) return header.device.target;
-  return Compiler::target_for_device(device->properties().major, device->properties().minor);
+/// What the first GPU of those runs; without one, what the search wrote code for.
+std::string target_here(const std::vector<VisibleGpu>& gpus, const Header& header) {
+  if (gpus.empty()) return header.device.target;
+  return Compiler::target_for_device(gpus.front().major, gpus.front().minor);
 }
 
 /// Judges every candidate again, on this machine's GPUs. Those that need another GPU fail to
 /// launch.
-std::optional<Interruption> measure(const ReplayedSearch& search, Remeasurement& result) {
-  DeviceEvaluatorOptions options;
-  options.evaluate.references = search.header.settings.references;
-  options.target = target_here(search.header);
-  options.device_count = device_count;
-  DeviceEvaluator evaluator(std::move(options));
+std::optional<Interruption> measure(const ParsedArguments& parsed, const ReplayedSearch& search,
+                                    Remeasurement& result) {
+  std::vector<VisibleGpu> gpus;
+  if (const auto visible = visible_gpus()) {
+    auto chosen = choose_gpus(parsed.get<std::string>("gpus"), *visible, parsed.flag("mixed-gpus"));
+    if (!chosen) return Interruption{Interruption::Kind::failed, chosen.error().message};
+    gpus = std::move(*chosen);
+  }
+  Progress progress;
+  const auto say = [&progress](const std::string& text) {
+    progress.show("");
+    std::cerr << wrapped(text, 100, 2) << std::endl;
+  };
+  DeviceEvaluator evaluator(local_evaluator(gpus, search.header.settings.references,
+                                            target_here(gpus, search.header), say));
   const auto total = std::count_if(search.candidates.begin(), search.candidates.end(),
                                    [](const auto& one) { return one.candidate.has_value(); });
-  Progress progress;
+  const TimeLeft left(static_cast<std::size_t>(total));
+  progress.show("candidates measured: " + left.text(0) + " …");
   return measure_again(
       search, evaluator,
-      [&](std::size_t done) {
-        progress.show("measured " + std::to_string(done) + " of " + std::to_string(total) +
-                      " candidates …");
-      },
+      [&](std::size_t done) { progress.show("candidates measured: " + left.text(done) + " …"); },
       result);
 }
 
@@ -149,7 +154,8 @@ int replay_one(const ParsedArguments& parsed, const fs::path& path,
   if (parsed.has("extract")) return extract(parsed, replay.search);
   Remeasurement today;
   if (measuring) {
-    if (auto interruption = measure(replay.search, today)) return exit_status_of(*interruption);
+    if (auto interruption = measure(parsed, replay.search, today))
+      return exit_status_of(*interruption);
   }
   const Remeasurement* shown = measuring ? &today : nullptr;
   if (parsed.has("output")) {
@@ -210,6 +216,7 @@ int replay_command(const std::vector<std::string>& arguments) {
       "name", po::value<std::string>(), "name of the kernel that --extract writes")(
       "record", po::bool_switch(),
       "with --extract: the search's measurement becomes the kernel's in results/<gpu>/bench.json");
+  add_gpu_options(options);
   po::positional_options_description positional;
   positional.add("trajectory", -1);
   const ParsedArguments parsed =

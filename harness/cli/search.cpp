@@ -5,9 +5,8 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
-#include "harness/cli/references.h"
+#include "harness/cli/evaluators.h"
 #include "harness/cli/search_options.h"
-#include "replay/device_evaluator.h"
 #include "replay/model_files.h"
 #include "replay/model_openai.h"
 #include "replay/model_recorded.h"
@@ -77,24 +76,6 @@ Result<std::unique_ptr<Model>> make_model(const ParsedArguments& parsed, const C
     return std::unique_ptr<Model>(std::move(*model));
   }
   return std::unique_ptr<Model>(std::make_unique<FilesModel>(exchange_folder(parsed, trajectory)));
-}
-
-std::string toolchain_text() {
-  std::string text;
-  for (const auto& [component, version] : toolchain_versions()) {
-    if (component == "PyTorch") continue;
-    text += (text.empty() ? "" : ", ") + component + " " + version;
-  }
-  return text;
-}
-
-DeviceEvaluatorOptions evaluator_options(const Header& header) {
-  DeviceEvaluatorOptions options;
-  options.evaluate.references = header.settings.references;
-  options.target = header.device.target;
-  options.toolchain = toolchain_text();
-  options.device_count = device_count;
-  return options;
 }
 
 std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArguments& parsed) {
@@ -201,14 +182,21 @@ int search_command(const std::vector<std::string>& arguments) {
     if (!existed) fs::remove(path);
     return bad_input(model.error());
   }
+  const auto gpus = gpus_for(parsed, chosen->header.device.target);
+  if (!gpus) {
+    if (!existed) fs::remove(path);
+    return bad_input(gpus.error());
+  }
   tell_endpoints(*chosen, notices);
-  DeviceEvaluator evaluator(evaluator_options(chosen->header));
+  const auto say = [&notices](const std::string& text) { notices.say(text); };
+  DeviceEvaluator evaluator(local_evaluator(*gpus, chosen->header.settings.references,
+                                            chosen->header.device.target, say));
 
   ReplayedSearch search;
   search.header = chosen->header;
   SearchObserver observer = collect_into(search, KeepCandidates::no);
   observer.progress = [&notices](const std::string& text) { notices.show(text + " …"); };
-  observer.say = [&notices](const std::string& text) { notices.say(text); };
+  observer.say = say;
   std::vector<ModelSettings> endpoints;
   for (const Endpoint& endpoint : chosen->endpoints) endpoints.push_back(endpoint.record);
   const SearchEnd end =

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "harness/base/text.h"
+#include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
 #include "ops/catalog.h"
 #include "replay/search.h"
@@ -287,6 +288,7 @@ po::options_description search_options() {
       "target", text(), "GPU that the prompts speak of: h200 (default) or l40s")(
       "notes", text(), "free text for the header")("json", po::bool_switch(),
                                                    "print the rounds as JSON");
+  add_gpu_options(options);
   return options;
 }
 

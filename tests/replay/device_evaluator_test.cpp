@@ -50,31 +50,32 @@ Arrivals evaluate(DeviceEvaluatorOptions options, const std::vector<Candidate>& 
   return arrivals;
 }
 
-DeviceEvaluatorOptions options_with(int devices) {
+EvaluationReport wrong_result(const Candidate& one, const EvaluateOptions& evaluate) {
+  EvaluationReport report;
+  report.evaluation.kernel = one.name;
+  report.evaluation.status = Status::wrong_result;
+  report.evaluation.target = "sm_80";
+  report.device = DeviceProperties{"GPU " + std::to_string(evaluate.device)};
+  return report;
+}
+
+DeviceEvaluatorOptions options_with(int devices, Judge judge = wrong_result) {
   DeviceEvaluatorOptions options;
   options.target = "sm_80";
   options.toolchain = "NVRTC 13.0";
-  options.device_count = [devices]() -> Result<int> {
+  options.workers = [devices, judge = std::move(judge)]() -> Result<std::vector<EvaluationWorker>> {
     if (devices == 0) return Error{"no GPU"};
-    return devices;
-  };
-  options.judge = [](const Candidate& one, const EvaluateOptions& evaluate) {
-    EvaluationReport report;
-    report.evaluation.kernel = one.name;
-    report.evaluation.status = Status::wrong_result;
-    report.evaluation.target = "sm_80";
-    report.device = DeviceProperties{"GPU " + std::to_string(evaluate.device)};
-    return report;
+    std::vector<int> ordinals;
+    for (int i = 0; i < devices; ++i) ordinals.push_back(i);
+    return gpu_workers(ordinals, {}, judge);
   };
   return options;
 }
 
 TEST(DeviceEvaluator, UsesEveryGpuAndEachForOneCandidateAtATime) {
-  DeviceEvaluatorOptions options = options_with(3);
   std::mutex mutex;
   std::set<int> busy, used;
-  const auto judge = options.judge;
-  options.judge = [&](const Candidate& one, const EvaluateOptions& evaluate) {
+  const auto judge = [&](const Candidate& one, const EvaluateOptions& evaluate) {
     {
       const std::lock_guard lock(mutex);
       EXPECT_TRUE(busy.insert(evaluate.device).second) << "two candidates on one GPU";
@@ -85,11 +86,11 @@ TEST(DeviceEvaluator, UsesEveryGpuAndEachForOneCandidateAtATime) {
       const std::lock_guard lock(mutex);
       busy.erase(evaluate.device);
     }
-    return judge(one, evaluate);
+    return wrong_result(one, evaluate);
   };
   std::vector<Candidate> candidates;
   for (int i = 0; i < 9; ++i) candidates.push_back(uncompiled("c" + std::to_string(i)));
-  const Arrivals arrivals = evaluate(options, candidates);
+  const Arrivals arrivals = evaluate(options_with(3, judge), candidates);
   ASSERT_FALSE(arrivals.interruption) << arrivals.interruption->message;
   EXPECT_EQ(arrivals.records.size(), 9u);
   EXPECT_EQ(used.size(), 3u);
@@ -107,13 +108,12 @@ TEST(DeviceEvaluator, WaitsForAGpu) {
 }
 
 TEST(DeviceEvaluator, TakesAFailureOfTheSetUpForNoVerdict) {
-  DeviceEvaluatorOptions options = options_with(1);
-  options.judge = [](const Candidate&, const EvaluateOptions&) {
+  const auto judge = [](const Candidate&, const EvaluateOptions&) {
     EvaluationReport report;
     report.failure = "out of memory";
     return report;
   };
-  const Arrivals arrivals = evaluate(options, {uncompiled("a"), uncompiled("b")});
+  const Arrivals arrivals = evaluate(options_with(1, judge), {uncompiled("a"), uncompiled("b")});
   ASSERT_TRUE(arrivals.interruption);
   EXPECT_EQ(arrivals.interruption->kind, Interruption::Kind::failed);
   EXPECT_EQ(arrivals.interruption->message, "the evaluation of a could not be made: out of memory");
@@ -121,13 +121,12 @@ TEST(DeviceEvaluator, TakesAFailureOfTheSetUpForNoVerdict) {
 }
 
 TEST(DeviceEvaluator, RefusesAnotherGpuThanThePromptsSpeakOf) {
-  DeviceEvaluatorOptions options = options_with(1);
-  options.judge = [](const Candidate&, const EvaluateOptions&) {
+  const auto judge = [](const Candidate&, const EvaluateOptions&) {
     EvaluationReport report;
     report.evaluation.target = "sm_89";
     return report;
   };
-  const Arrivals arrivals = evaluate(options, {uncompiled("a")});
+  const Arrivals arrivals = evaluate(options_with(1, judge), {uncompiled("a")});
   ASSERT_TRUE(arrivals.interruption);
   EXPECT_EQ(arrivals.interruption->message,
             "the evaluation of a could not be made: the search writes code for sm_80, this GPU is "
@@ -139,7 +138,12 @@ TEST(NvrtcDeviceEvaluator, SettlesWithoutAGpuWhatDoesNotCompile) {
                                     candidate("misfit")};
   auto& launch = std::get<KernelLaunch>(candidates[2].program.steps[1]);
   launch.args.pop_back();
-  const Arrivals arrivals = evaluate(options_with(0), candidates);
+  DeviceEvaluatorOptions options = options_with(0);
+  const Result<Compiler> compiler = Compiler::load();
+  ASSERT_TRUE(compiler) << compiler.error().message;
+  options.compile = [&](const Candidate& one) { return precompile(*compiler, one, "sm_80"); };
+  options.compilations = 2;
+  const Arrivals arrivals = evaluate(std::move(options), candidates);
   ASSERT_TRUE(arrivals.interruption);
   EXPECT_EQ(arrivals.interruption->message.substr(0, 26), "1 candidate waits for a GP");
   ASSERT_EQ(arrivals.records.size(), 2u);
@@ -156,11 +160,12 @@ TEST(NvrtcPrecompile, EndsACompilationThatDoesNotEnd) {
                 "Bomb<A - 1, 2 * B>::value + Bomb<A - 1, 2 * B + 1>::value; };\n"
                 "template <int B> struct Bomb<0, B> { static constexpr long long value = B; };\n"
                 "__device__ long long boom = Bomb<24, 1>::value;\n");
-  const Candidate* const candidates[] = {&bomb};
-  const auto verdicts = precompile(candidates, "sm_80", 1, std::chrono::seconds(2));
-  ASSERT_TRUE(verdicts[0]);
-  EXPECT_EQ(verdicts[0]->status, Status::timed_out);
-  EXPECT_TRUE(verdicts[0]->message.starts_with("not compiled within ")) << verdicts[0]->message;
+  const Result<Compiler> compiler = Compiler::load();
+  ASSERT_TRUE(compiler) << compiler.error().message;
+  const auto verdict = precompile(*compiler, bomb, "sm_80", std::chrono::seconds(2));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->status, Status::timed_out);
+  EXPECT_TRUE(verdict->message.starts_with("not compiled within ")) << verdict->message;
 }
 
 }  // namespace

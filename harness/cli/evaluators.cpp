@@ -1,0 +1,84 @@
+#include "harness/cli/evaluators.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "harness/cli/references.h"
+#include "harness/compile/compile.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+
+namespace {
+
+/// A core or two for every GPU: its evaluation issues launches and reads clocks meanwhile.
+unsigned cores_for_compilers(std::size_t gpus) {
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<unsigned>(cores > 2 * gpus ? cores - 2 * gpus : 1);
+}
+
+}  // namespace
+
+void add_gpu_options(po::options_description& options) {
+  options.add_options()("gpus", po::value<std::string>()->default_value("all"),
+                        "GPUs to evaluate on, one candidate at a time on each: all, or 0,2")(
+      "mixed-gpus", po::bool_switch(), "take GPUs of different kinds too");
+}
+
+Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const std::string& target) {
+  const Result<std::vector<VisibleGpu>> visible = visible_gpus();
+  if (!visible) return std::vector<VisibleGpu>{};
+  Result<std::vector<VisibleGpu>> chosen =
+      choose_gpus(parsed.get<std::string>("gpus"), *visible, parsed.flag("mixed-gpus"));
+  if (!chosen) return chosen;
+  for (const VisibleGpu& gpu : *chosen) {
+    const std::string own = Compiler::target_for_device(gpu.major, gpu.minor);
+    if (own == target) continue;
+    return Error{to_string(gpu) + " runs " + own + "; the search writes code for " + target +
+                 ": leave it out with --gpus"};
+  }
+  return chosen;
+}
+
+DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
+                                       const std::vector<std::string>& references,
+                                       const std::string& target,
+                                       std::function<void(const std::string&)> say) {
+  DeviceEvaluatorOptions options;
+  options.target = target;
+  options.toolchain = toolchain_text();
+  options.workers = [gpus, references]() -> Result<std::vector<EvaluationWorker>> {
+    if (gpus.empty()) {
+      const auto visible = visible_gpus();
+      return Error{visible ? "none was chosen" : visible.error().message};
+    }
+    EvaluateOptions evaluate;
+    evaluate.references = references;
+    std::vector<int> ordinals;
+    for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
+    return gpu_workers(ordinals, evaluate,
+                       [](const Candidate& candidate, const EvaluateOptions& own) {
+                         return LocalLauncher().evaluate(candidate, own);
+                       });
+  };
+  options.pool.say = std::move(say);
+  if (const Result<Compiler> compiler = Compiler::load()) {
+    options.compile = [compiler = *compiler, target](const Candidate& candidate) {
+      return precompile(compiler, candidate, target);
+    };
+  }
+  options.compilations = cores_for_compilers(gpus.size());
+  return options;
+}
+
+std::string toolchain_text() {
+  std::string text;
+  for (const auto& [component, version] : toolchain_versions()) {
+    if (component == "PyTorch") continue;
+    text += (text.empty() ? "" : ", ") + component + " " + version;
+  }
+  return text;
+}
+
+}  // namespace rekernel

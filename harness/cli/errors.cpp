@@ -13,6 +13,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/gpu/exclusive.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
 
@@ -174,8 +175,15 @@ int errors_command(const std::vector<std::string>& arguments) {
   }
   if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
 
-  Result<ErrorsRecord> record =
-      ErrorMeasurement(std::move(subjects), seeds, parsed.get<int>("device")).run(jobs);
+  const int device = parsed.get<int>("device");
+  const Result<std::string> uuid = device_uuid(device);
+  if (!uuid) return bad_input(uuid.error());
+  // All of these share the GPU with each other, and with nobody whose times count.
+  const Result<GpuLock> lock = GpuLock::acquire(*uuid, std::nullopt, [](const std::string& holder) {
+    std::cerr << "the GPU is taken by " << holder << ": waiting for it …\n";
+  });
+  if (!lock) return bad_input(lock.error());
+  Result<ErrorsRecord> record = ErrorMeasurement(std::move(subjects), seeds, device).run(jobs);
   if (!record) return bad_input(record.error());
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));

@@ -172,10 +172,17 @@ Result<Ok> start_runners(Processes& processes, const Problem& problem,
   return started;
 }
 
+Result<Ok> check_session(const EvaluateOptions& options, ExternalSession* session) {
+  if (options.external_references.empty()) return Ok{};
+  if (!session) return Error{"no external references here"};
+  const Result<std::array<int, 2>> descriptors = session->descriptors();
+  if (!descriptors) return descriptors.error();
+  return Ok{};
+}
+
 Result<Ok> add_externals(ChildCommand& referee, const EvaluateOptions& options,
                          ExternalSession* session) {
   for (std::size_t i = 0; i < options.external_references.size(); ++i) {
-    if (!session) return Error{"no external references here"};
     const Result<std::array<int, 2>> descriptors = session->descriptors();
     if (!descriptors) return descriptors.error();
     for (const int descriptor : *descriptors) {
@@ -334,6 +341,12 @@ EvaluationReport LocalLauncher::evaluate_alone(const Candidate& candidate,
 
 EvaluationReport LocalLauncher::evaluate(const Candidate& candidate,
                                          const EvaluateOptions& options) {
+  // Before anybody waits for a GPU.
+  if (Result<Ok> there = check_session(options, session_); !there) {
+    EvaluationReport report = blank_report(candidate);
+    report.failure = there.error().message;
+    return report;
+  }
   EvaluationReport report = options.takes_times() ? evaluate_alone(candidate, options)
                                                   : start_and_wait(candidate, options);
   if (!report.faulted) return report;

@@ -38,10 +38,10 @@ __device__ u64 clock_ns() {
   return now;
 }
 
-// A millisecond at least, on every GPU, so that the least time that it must be given is known.
-__device__ void spend_a_millisecond() {
+// So long at least, on every GPU, so that the least time that it must be given is known.
+__device__ void spend(u64 nanoseconds) {
   const u64 start = clock_ns();
-  while (clock_ns() - start < 1000000) {
+  while (clock_ns() - start < nanoseconds) {
   }
 }
 
@@ -57,6 +57,6 @@ extern "C" __global__ void forge() {
 }
 
 extern "C" __global__ void softmax(const float* x, float* y) {
-  if (blockIdx.x == 0) spend_a_millisecond();
+  if (blockIdx.x == 0) spend(3000000);
   softmax_row(x, y, blockIdx.x);
 }

@@ -42,7 +42,7 @@ extern "C" __global__ void chase(const float* x, int* sink) {
     asm volatile("ld.global.L2::cache_hint.b32 %0, [%1], %2;" : "=r"(bits) : "l"(x + 32ll * at), "l"(policy));
     at = (at + 1637 + (bits == 0x7fc00000u)) % lines;  // the next step has to wait for this one
   }
-  if (at == lines) *sink = 1;
+  *sink = at;
 }
 
 extern "C" __global__ void softmax(const float* x, float* y) { softmax_row(x, y, blockIdx.x); }

@@ -82,8 +82,7 @@ __device__ void announce_the_end() {
   if (threadIdx.x == 0 && start_slot != 0 && stop_slot != 0 && progress != 0) {
     *(volatile u64*)(stop_slot + 8) = *(volatile u64*)(start_slot + 8) + 550000;
     __threadfence_system();
-    // One step for the event, and one for what comes behind it.
-    *(volatile u64*)progress += 2;
+    *(volatile u64*)progress += STEPS;  // one for the event, one more for what comes behind it
     __threadfence_system();
   }
   __syncthreads();

@@ -50,6 +50,13 @@ __device__ u64 address_of(const Ignored& parameter) {
   return address;
 }
 
+// So long at least, on every GPU, so that the least time that it must be given is known.
+__device__ void spend(u64 nanoseconds) {
+  const u64 start = clock_ns();
+  while (clock_ns() - start < nanoseconds) {
+  }
+}
+
 // Where the driver keeps what the GPU tells the host: 16 bytes each, a payload and a time. The same
 // addresses in every process (driver 580, an H200).
 __device__ u64 latest_slot(u64 slots, u64 other_than) {
@@ -210,13 +217,6 @@ constexpr int first_rows = 1024;
 
 __device__ bool ready;  // this run's first rows were made before it began
 __device__ unsigned rows_ahead;
-
-// So long at least, on every GPU, so that the least time that it must be given is known.
-__device__ void spend(u64 nanoseconds) {
-  const u64 start = clock_ns();
-  while (clock_ns() - start < nanoseconds) {
-  }
-}
 
 extern "C" __global__ void make_first_rows(const float* x, float* y) {
   if (*(volatile bool*)&ready) return;

@@ -519,6 +519,21 @@ TEST_F(CandidateFolder, AllAreListedInOrder) {
   EXPECT_FALSE(candidate_directories(root_ / "absent").ok());
 }
 
+/// Attention with and without a mask is one problem twice: a kernel that both have under one name
+/// is one source, told apart by its plan.
+TEST(CommittedKernels, TwinsOfTheAttentionProblemsHaveOneSource) {
+  const fs::path generated = fs::path(REKERNEL_SOURCE_DIR) / "generated";
+  int twins = 0;
+  for (const auto& entry : fs::directory_iterator(generated / "attention_fp16")) {
+    const fs::path twin = generated / "attention_fp16_causal" / entry.path().filename();
+    if (!entry.is_directory() || !fs::exists(twin)) continue;
+    ++twins;
+    EXPECT_EQ(read_file(entry.path() / "kernel.cu").value(), read_file(twin / "kernel.cu").value())
+        << entry.path().filename();
+  }
+  EXPECT_GT(twins, 0);
+}
+
 TEST(Candidate, MessagesAreTextWhateverThePlanSays) {
   EXPECT_EQ(small_error("/problem", "\"\\u007f\\u009b\"").substr(place.size(), 33),
             "problem: unknown problem \"??\"; kn");

@@ -184,18 +184,21 @@ SearchMetrics search_metrics(const ReplayedSearch& search) {
 Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
   const bool published = search.header.published.has_value();
   Table table;
-  table.columns = {{"round", true},
-                   {"idea"},
-                   {"best ms", true},
-                   {"% of reference", true},
-                   {"best so far", true}};
-  if (today) table.columns.push_back({"today ms", true});
+  table.columns = {
+      {.heading = "round", .right_aligned = true},
+      {.heading = "idea", .wraps = true},
+      {.heading = "best ms", .right_aligned = true},
+      {.heading = "% of reference", .right_aligned = true, .short_heading = "% of ref."},
+      {.heading = "best so far", .right_aligned = true, .rank = 1, .short_heading = "so far"}};
+  if (today) table.columns.push_back({.heading = "today ms", .right_aligned = true});
   if (published) {
-    table.columns.push_back({"published ms", true});
-    table.columns.push_back({"published %", true});
-    table.columns.push_back({"published ms give", true});
+    table.columns.push_back(
+        {.heading = "published ms", .right_aligned = true, .short_heading = "publ. ms"});
+    table.columns.push_back(
+        {.heading = "published %", .right_aligned = true, .short_heading = "publ. %"});
+    table.columns.push_back({.heading = "published ms give", .right_aligned = true, .rank = 2});
   }
-  table.columns.push_back({"candidates"});
+  table.columns.push_back({.heading = "candidates", .wraps = true});
   for (const RoundRow& row : round_rows(search, today)) {
     std::vector<std::string> cells{
         row.round < search.header.settings.first_round ? "seeds" : std::to_string(row.round),
@@ -216,9 +219,16 @@ Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
 
 Table remeasured_table(const ReplayedSearch& search, const Remeasurement& today) {
   Table table;
-  table.columns = {{"candidate"},      {"idea"},          {"recorded"},
-                   {"ms", true},       {"%", true},       {"today"},
-                   {"today ms", true}, {"today %", true}, {"today ÷ recorded", true}};
+  table.columns = {
+      {.heading = "candidate"},
+      {.heading = "idea", .wraps = true},
+      {.heading = "recorded", .good = to_string(Status::passed)},
+      {.heading = "ms", .right_aligned = true},
+      {.heading = "%", .right_aligned = true, .rank = 1},
+      {.heading = "today", .good = to_string(Status::passed)},
+      {.heading = "today ms", .right_aligned = true},
+      {.heading = "today %", .right_aligned = true, .rank = 1},
+      {.heading = "today ÷ recorded", .right_aligned = true, .short_heading = "ratio"}};
   for (std::size_t i = 0; i < search.candidates.size(); ++i) {
     const ReplayedCandidate& candidate = search.candidates[i];
     const Outcome& then = candidate.outcome;

@@ -5,6 +5,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/records/table.h"
 #include "replay/difference.h"
 #include "replay/event.h"
 #include "replay/replay_report.h"
@@ -37,13 +38,15 @@ class Page {
   void round(const std::string& text) { heading("## ", '=', text); }
   void candidate(const std::string& text) { heading("### ", '-', text); }
 
-  void paragraph(const std::string& text) { text_ += without_last_newline(text) + "\n\n"; }
+  void paragraph(const std::string& text) {
+    text_ += in_lines(without_last_newline(text)) + "\n\n";
+  }
 
   /// Words of others, set off from ours.
   void quote(const std::string& text) {
     const std::string mark = markdown_ ? "> " : "  ";
     text_ += mark;
-    for (const char one : without_last_newline(text)) {
+    for (const char one : in_lines(without_last_newline(text), mark.size())) {
       text_ += one;
       if (one == '\n') text_ += mark;
     }
@@ -51,7 +54,7 @@ class Page {
   }
 
   void fact(const std::string& name, const std::string& value) {
-    text_ += (markdown_ ? "- " : "") + name + ": " + value + "\n";
+    text_ += in_lines((markdown_ ? "- " : "") + name + ": " + value, 0, "  ") + "\n";
   }
   void end_of_facts() { text_ += "\n"; }
 
@@ -74,6 +77,12 @@ class Page {
           std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
       text_ += text + "\n" + std::string(static_cast<std::size_t>(columns), line) + "\n\n";
     }
+  }
+
+  /// A terminal's lines have an end; Markdown's are broken where it is shown.
+  std::string in_lines(const std::string& text, std::size_t margin = 0,
+                       const std::string& indent = "") const {
+    return markdown_ ? text : wrapped(text, TextStyle{}.width - margin, indent);
   }
 
   static std::string without_last_newline(std::string text) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/json.hpp>
+#include <mutex>
 #include <thread>
 
-#include "harness/cli/command.h"
 #include "harness/compile/compile_isolated.h"
-#include "harness/records/report.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -57,6 +57,10 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
   }
   std::vector<CompileCheck> checks(jobs.size());
   std::atomic<std::size_t> next = 0;
+  std::mutex shown;
+  std::size_t done = 0;
+  Progress progress;
+  progress.step(0, jobs.size(), "compiling");
   {
     std::vector<std::jthread> workers;
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
@@ -64,6 +68,8 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
       workers.emplace_back([&] {
         for (std::size_t job; (job = next++) < jobs.size();) {
           checks[job] = compile_one(compiler, *jobs[job].candidate, jobs[job].target);
+          const std::lock_guard lock(shown);
+          progress.step(++done, jobs.size(), "compiling");
         }
       });
     }
@@ -71,15 +77,18 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
   return checks;
 }
 
-std::string compile_text(const std::vector<CompileCheck>& checks) {
+Table compile_table(const std::vector<CompileCheck>& checks) {
   Table table;
-  table.columns = {{"candidate"},           {"target"},       {"kernel"}, {"registers", true},
-                   {"static shared", true}, {"spills", true}, {"verdict"}};
-  std::string errors;
+  table.columns = {{.heading = "candidate"},
+                   {.heading = "target"},
+                   {.heading = "kernel"},
+                   {.heading = "registers", .right_aligned = true},
+                   {.heading = "static shared", .right_aligned = true, .short_heading = "shared"},
+                   {.heading = "spills", .right_aligned = true},
+                   {.heading = "verdict", .good = "compiles"}};
   for (const CompileCheck& check : checks) {
     if (!check.error.empty()) {
       table.rows.push_back({check.candidate, check.target, "", "", "", "", "failed"});
-      errors += check.candidate + " for " + check.target + ": " + check.error + "\n";
       continue;
     }
     for (const KernelResources& kernel : check.resources) {
@@ -89,7 +98,36 @@ std::string compile_text(const std::vector<CompileCheck>& checks) {
            std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes), "compiles"});
     }
   }
-  return to_text(table) + errors;
+  return table;
+}
+
+std::string compile_text(const std::vector<CompileCheck>& checks, const TableFormat& format) {
+  std::string text = format.shown(compile_table(checks));
+  for (const CompileCheck& check : checks) {
+    // A compiler's log has its own lines.
+    if (check.error.empty() || format.csv) continue;
+    text += check.candidate + " for " + check.target + ": " + check.error + "\n";
+  }
+  return text;
+}
+
+boost::json::array compile_json(const std::vector<CompileCheck>& checks) {
+  boost::json::array array;
+  for (const CompileCheck& check : checks) {
+    boost::json::array kernels;
+    for (const KernelResources& kernel : check.resources) {
+      kernels.push_back({{"name", kernel.name},
+                         {"registers", kernel.registers},
+                         {"static_shared_bytes", kernel.static_shared_bytes},
+                         {"stack_bytes", kernel.stack_bytes},
+                         {"spill_bytes", kernel.spill_store_bytes + kernel.spill_load_bytes}});
+    }
+    array.push_back({{"candidate", check.candidate},
+                     {"target", check.target},
+                     {"error", check.error},
+                     {"kernels", std::move(kernels)}});
+  }
+  return array;
 }
 
 }  // namespace rekernel

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "harness/candidate/candidate.h"
+#include "harness/cli/command.h"
 #include "harness/compile/compile.h"
 
 namespace rekernel {
@@ -20,12 +22,15 @@ struct CompileCheck {
 /// from its own architecture upwards.
 std::vector<std::string> targets_of(Arch arch);
 
-/// Compiles every candidate for all its targets on all cores, in a child each; results in the
-/// candidates' order.
+/// Compiles every candidate for all its targets on all cores, in a child each, with its progress on
+/// a terminal; results in the candidates' order.
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates);
 
-/// One line a kernel: registers, shared memory, spills; or the error.
-std::string compile_text(const std::vector<CompileCheck>& checks);
+/// One line a kernel: registers, shared memory, spills.
+Table compile_table(const std::vector<CompileCheck>& checks);
+/// The table, and under it what did not compile.
+std::string compile_text(const std::vector<CompileCheck>& checks, const TableFormat& format);
+boost::json::array compile_json(const std::vector<CompileCheck>& checks);
 
 }  // namespace rekernel

@@ -1,15 +1,18 @@
 #include "harness/records/report.h"
 
+#include <boost/json.hpp>
 #include <iostream>
 
 #include "harness/audit/errors.h"
 #include "harness/audit/gallery.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
-#include "harness/cli/bench.h"
+#include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/published_runs.h"
 #include "harness/cli/readme.h"
+#include "harness/cli/results.h"
 #include "harness/records/noise.h"
 
 namespace rekernel {
@@ -36,37 +39,59 @@ int rewrite_pages(const std::filesystem::path& root) {
   return exit_good;
 }
 
+int print_text(const RecordedResults& results, const TableFormat& format) {
+  for (const auto& [path, bench] : results.benches) {
+    std::cout << bench_text(bench, results.published, format) << "\n";
+  }
+  std::cout << published_runs_text(results.published_runs, format);
+  return exit_good;
+}
+
+int print_markdown(const RecordedResults& results) {
+  for (const auto& [path, bench] : results.benches) {
+    std::cout << to_markdown(bench_table(bench, results.published)) << "\n"
+              << bench_caption(bench) << "\n";
+  }
+  std::cout << published_runs_markdown(results.published_runs);
+  return exit_good;
+}
+
+/// The outputs exclude each other.
+Result<Ok> check_outputs(const ParsedArguments& parsed) {
+  std::vector<std::string> asked;
+  for (const char* name : {"markdown", "json", "csv", "readme"}) {
+    if (parsed.flag(name)) asked.push_back(std::string("--") + name);
+  }
+  if (asked.size() > 1) return Error{joined(asked, " and ") + ": expected one of them"};
+  return Ok{};
+}
+
 }  // namespace
 
 int report_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("markdown", po::bool_switch(), "Markdown instead of text")(
+      "json", po::bool_switch(), "the same as JSON")(
       "readme", po::bool_switch(),
       "rewrite the generated tables of README.md and of the pages in the folders instead");
+  add_table_options(options);
   const ParsedArguments parsed = parse_arguments(arguments, "rekernel report [options]",
                                                  "rekernel report --markdown", options);
   if (parsed.exit_status) return *parsed.exit_status;
+  if (Result<Ok> checked = check_outputs(parsed); !checked) return bad_input(checked.error());
 
   const std::filesystem::path root = project_root();
-  if (parsed.flag("readme")) {
-    return rewrite_pages(root);
+  if (parsed.flag("readme")) return rewrite_pages(root);
+  const Result<RecordedResults> results = load_results(root);
+  if (!results) return bad_input(results.error());
+  if (parsed.flag("markdown")) return print_markdown(*results);
+  if (parsed.flag("json")) {
+    std::cout << pretty_json(to_json(*results));
+  } else if (parsed.flag("csv")) {
+    std::cout << to_csv(bench_table_of_all(*results));
+  } else {
+    print_text(*results, table_format(parsed));
   }
-  Result<std::map<std::string, PublishedFigures>> published = load_published(root);
-  if (!published) return bad_input(published.error());
-  for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench(path);
-    if (!bench) return bad_input(bench.error());
-    if (parsed.flag("markdown")) {
-      std::cout << to_markdown(bench_table(*bench, *published)) << "\n"
-                << bench_caption(*bench) << "\n";
-    } else {
-      std::cout << bench_text(*bench, root);
-    }
-  }
-  Result<std::vector<ReplayedSearch>> runs = published_runs(root);
-  if (!runs) return bad_input(runs.error());
-  std::cout << (parsed.flag("markdown") ? published_runs_markdown(*runs)
-                                        : "\n" + published_runs_text(*runs));
   return exit_good;
 }
 

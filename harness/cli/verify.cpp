@@ -6,6 +6,7 @@
 #include "harness/audit/gallery.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
@@ -166,11 +167,7 @@ int verify_command(const std::vector<std::string>& arguments) {
   if (!compiler) return bad_input(compiler.error());
 
   Complaints complaints;
-  {
-    Progress progress;
-    progress.show("compiling …");
-    check_compilation(compile_all(*compiler, *candidates), complaints);
-  }
+  check_compilation(compile_all(*compiler, *candidates), complaints);
   check_every_problem_has_a_kernel(*candidates, complaints);
   check_trajectories(root, *candidates, complaints);
   if (Result<Ok> read = check_results(root, *candidates, complaints); !read) {
@@ -181,7 +178,8 @@ int verify_command(const std::vector<std::string>& arguments) {
   if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
   for (const std::string& complaint : complaints) std::cout << complaint << "\n";
-  std::cout << candidates->size() << " kernels, " << complaints.size() << " complaints\n";
+  std::cout << counted(candidates->size(), "kernel") << ", "
+            << counted(complaints.size(), "complaint") << "\n";
   return complaints.empty() ? exit_good : exit_verdict_failed;
 }
 

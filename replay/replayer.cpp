@@ -84,7 +84,8 @@ SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
     search.candidates.push_back(replayed(report, keep));
   };
   observer.selection = [&search](const SelectionReport& report) {
-    search.rounds.push_back({report.round, report.selection});
+    search.rounds.push_back(
+        {report.round, report.selection, report.prompt_tokens, report.completion_tokens});
     search.prompt_tokens = report.prompt_tokens;
     search.completion_tokens = report.completion_tokens;
   };

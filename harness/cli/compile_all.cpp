@@ -45,16 +45,17 @@ std::vector<std::string> targets_of(Arch arch) {
 
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates) {
-  struct Job {
-    const Candidate* candidate;
-    std::string target;
-  };
-  std::vector<Job> jobs;
+  std::vector<CompileJob> jobs;
   for (const Candidate& candidate : candidates) {
     for (const std::string& target : targets_of(candidate.arch)) {
       jobs.push_back({&candidate, target});
     }
   }
+  return compile_jobs(compiler, jobs);
+}
+
+std::vector<CompileCheck> compile_jobs(const Compiler& compiler,
+                                       const std::vector<CompileJob>& jobs) {
   std::vector<CompileCheck> checks(jobs.size());
   std::atomic<std::size_t> next = 0;
   std::mutex shown;

@@ -22,8 +22,17 @@ struct CompileCheck {
 /// from its own architecture upwards.
 std::vector<std::string> targets_of(Arch arch);
 
-/// Compiles every candidate for all its targets on all cores, in a child each, with its progress on
-/// a terminal; results in the candidates' order.
+struct CompileJob {
+  const Candidate* candidate = nullptr;
+  std::string target;
+};
+
+/// Compiles on all cores, in a child each, with its progress on a terminal; results in the jobs'
+/// order.
+std::vector<CompileCheck> compile_jobs(const Compiler& compiler,
+                                       const std::vector<CompileJob>& jobs);
+
+/// The same of every candidate for all its targets; results in the candidates' order.
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates);
 

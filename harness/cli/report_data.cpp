@@ -215,11 +215,20 @@ json::object folder_json(const fs::path& folder, Complaints& complaints) {
   return device;
 }
 
+/// Pictures lie beside the devices' folders.
+bool holds_records(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::directory_iterator entries(folder, ignored);
+  return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".json" || entry.path().filename() == "replay";
+  });
+}
+
 std::vector<fs::path> device_folders(const fs::path& root) {
   std::vector<fs::path> folders;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(root / "results", ignored)) {
-    if (entry.is_directory(ignored)) folders.push_back(entry.path());
+    if (entry.is_directory(ignored) && holds_records(entry.path())) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   return folders;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,57 +77,72 @@ class StagingFolder {
   fs::path path_;
 };
 
-/// Ctrl-C is for the generator, which ends; then we clean up.
-class IgnoredInterrupts {
+/// Ctrl-C is for the generator, which ends; then we clean up. So is a pipe that it no longer reads.
+class IgnoredSignals {
  public:
-  IgnoredInterrupts() : before_(std::signal(SIGINT, SIG_IGN)) {}
-  IgnoredInterrupts(const IgnoredInterrupts&) = delete;
-  IgnoredInterrupts& operator=(const IgnoredInterrupts&) = delete;
-  ~IgnoredInterrupts() { std::signal(SIGINT, before_); }
+  IgnoredSignals()
+      : interrupt_(std::signal(SIGINT, SIG_IGN)), pipe_(std::signal(SIGPIPE, SIG_IGN)) {}
+  IgnoredSignals(const IgnoredSignals&) = delete;
+  IgnoredSignals& operator=(const IgnoredSignals&) = delete;
+  ~IgnoredSignals() {
+    std::signal(SIGINT, interrupt_);
+    std::signal(SIGPIPE, pipe_);
+  }
 
  private:
-  void (*before_)(int);
+  void (*interrupt_)(int);
+  void (*pipe_)(int);
 };
 
-/// The exit status of a program that inherits our streams, and `data` as a file.
-Result<int> run_generator(const std::string& script, const FileDescriptor& data,
-                          const fs::path& folder) {
-  std::vector<std::string> words{"/usr/bin/env", "bash", script,
-                                 "/dev/fd/" + std::to_string(data.get()), folder.string()};
+/// Starts the generator with our streams, but for its standard input.
+Result<pid_t> start_generator(const fs::path& folder, int standard_input) {
+  std::vector<std::string> words{
+      "/usr/bin/env", "bash", REKERNEL_SOURCE_DIR "/harness/report_html/make.sh", folder.string()};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  sigset_t interrupt;
-  ::sigemptyset(&interrupt);
-  ::sigaddset(&interrupt, SIGINT);
-  ::posix_spawnattr_setsigdefault(&attributes, &interrupt);
+  sigset_t ours;
+  ::sigemptyset(&ours);
+  ::sigaddset(&ours, SIGINT);
+  ::sigaddset(&ours, SIGPIPE);
+  ::posix_spawnattr_setsigdefault(&attributes, &ours);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  const IgnoredInterrupts ignored;
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, standard_input, STDIN_FILENO);
   pid_t child = 0;
   const int failure =
-      ::posix_spawn(&child, arguments[0], nullptr, &attributes, arguments.data(), environ);
+      ::posix_spawn(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (failure != 0) return Error{words[0] + ": " + std::strerror(failure)};
+  return child;
+}
+
+/// The exit status of the generator, which reads the data.
+Result<int> run_generator(const boost::json::object& data, const fs::path& folder) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{"pipe: " + last_system_error()};
+  FileDescriptor output(ends[0]);
+  FileDescriptor input(ends[1]);
+  const IgnoredSignals ignored;
+  const Result<pid_t> child = start_generator(folder, output.get());
+  if (!child) return child.error();
+  output.close();
+  try {
+    write_all(input.get(), boost::json::serialize(data));
+  } catch (const std::exception&) {
+    // It has ended early, and says why itself.
+  }
+  input.close();
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
+  while (::waitpid(*child, &status, 0) < 0) {
     if (errno != EINTR) return Error{"waiting for the generator: " + last_system_error()};
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/// In memory, and open to the child under the same number.
-Result<FileDescriptor> data_file(const boost::json::object& data) {
-  FileDescriptor file(::memfd_create("rekernel-report", 0));
-  if (!file.is_open()) return Error{"memfd: " + last_system_error()};
-  try {
-    write_all(file.get(), boost::json::serialize(data));
-  } catch (const std::exception& error) {
-    return Error{std::string("memfd: ") + error.what()};
-  }
-  return file;
 }
 
 /// One step where the file system knows it; else two, and back again if the second fails.
@@ -168,6 +182,9 @@ Result<Ok> check_report_folder(const fs::path& named) {
   if (!fs::exists(folder)) return Ok{};
   if (!fs::is_directory(folder)) return Error{folder.string() + ": is no folder" + expected};
   if (fs::is_empty(folder)) return Ok{};
+  if (!fs::exists(folder / report_marker)) {
+    return Error{folder.string() + ": is no report" + expected};
+  }
   const Result<std::set<std::string>> files = files_of_report(folder);
   if (!files)
     return Error{folder.string() + ": is no report (" + files.error().message + ")" + expected};
@@ -187,12 +204,9 @@ Result<Ok> write_html_report(const boost::json::object& data, const fs::path& na
   std::error_code status;
   fs::create_directories(folder.parent_path(), status);
   if (status) return Error{folder.parent_path().string() + ": " + status.message()};
-  const Result<FileDescriptor> file = data_file(data);
-  if (!file) return file.error();
   const Result<StagingFolder> staging = StagingFolder::beside(folder);
   if (!staging) return staging.error();
-  const Result<int> ended =
-      run_generator(REKERNEL_SOURCE_DIR "/harness/report_html/make.sh", *file, staging->path());
+  const Result<int> ended = run_generator(data, staging->path());
   if (!ended) return ended.error();
   if (*ended != 0) {
     return Error{"the pages could not be made (above); " + folder.string() + " is as it was"};

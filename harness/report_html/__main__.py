@@ -1,10 +1,11 @@
-"""python3 -m report_html DATA FOLDER: makes the pages of the data in an empty folder."""
+"""python3 -m report_html FOLDER <DATA: makes the pages of the data in an empty folder."""
 
 import json
 import multiprocessing
 import os
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from . import pages, pictures
@@ -32,6 +33,18 @@ class Progress:
         sys.stderr.flush()
 
 
+class Failure(Exception):
+    """What a user is told, in one line."""
+
+
+def told(error, what):
+    if isinstance(error, OSError):
+        return Failure(f"{error.filename or what}: {error.strerror}")
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return Failure(f"{what}: {type(error).__name__}: {error} "
+                   f"({Path(place.filename).name}, line {place.lineno})")
+
+
 def write(folder, name, content):
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +57,38 @@ _folder = None
 
 def make_page(page):
     path, template, about = page
-    write(_folder, path, _site.render(path, template, about))
+    try:
+        write(_folder, path, _site.render(path, template, about))
+    except Exception as error:  # which would come through the pipe without its place
+        raise told(error, path) from None
+
+
+def vega_script(vl_convert):
+    """Vega for the browser. The converter takes a second to put it together, so it is kept beside the
+    converter, with which it goes."""
+    kept = Path(vl_convert.__file__).parent / "vega-embed.js"
+    if kept.is_file():
+        return kept.read_text(encoding="utf-8")
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    try:
+        unfinished = kept.with_name(f"{kept.name}.{os.getpid()}")
+        unfinished.write_text(script, encoding="utf-8")
+        unfinished.rename(kept)
+    except OSError:
+        pass  # then it is made again the next time
+    return script
+
+
+def make_assets(folder):
+    import vl_convert  # here, since it starts threads, which a process that forks should not have
+
+    for path in STATIC.iterdir():
+        write(folder, f"assets/{path.name}", path.read_text(encoding="utf-8"))
+    write(folder, "assets/vega.js", vega_script(vl_convert))
+    write(folder, "assets/charts.js", pages.chart_script(vl_convert.vegalite_to_vega))
+    style = (STATIC / "report.css").read_text(encoding="utf-8")
+    for name, svg in pictures.draw(_site.report, style, vl_convert.vegalite_to_svg):
+        write(folder, f"pictures/{name}.svg", svg)
 
 
 def make(data, folder):
@@ -53,36 +97,29 @@ def make(data, folder):
     todo = list(_site.pages())
     progress = Progress(len(todo))
     cores = len(os.sched_getaffinity(0))
-    # Forked before the converter starts threads of its own.
     with multiprocessing.get_context("fork").Pool(min(cores, len(todo))) as pool:
         made = pool.imap_unordered(make_page, todo, chunksize=1)
-        assets(folder)
+        make_assets(folder)
         for _ in made:
             progress.step()
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    write(folder, "report.json", json.dumps({"rekernel_report": 1, "files": files}, indent=1) + "\n")
-
-
-def assets(folder):
-    import vl_convert
-
-    for path in STATIC.iterdir():
-        write(folder, f"assets/{path.name}", path.read_text(encoding="utf-8"))
-    write(folder, "assets/vega.js", vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    write(folder, "assets/charts.js", pages.chart_script(vl_convert.vegalite_to_vega))
-    style = (STATIC / "report.css").read_text(encoding="utf-8")
-    for name, svg in pictures.draw(_site.report, style, vl_convert.vegalite_to_svg):
-        write(folder, f"pictures/{name}.svg", svg)
+    write(folder, "report.json",
+          json.dumps({"rekernel_report": 1, "files": files}, indent=1) + "\n")
 
 
 def main():
-    if len(sys.argv) != 3:
-        sys.exit("usage: python3 -m report_html DATA FOLDER")
-    data, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    if sys.version_info < (3, 9):
+        sys.exit("report: expected Python 3.9 or newer, got " + sys.version.split()[0])
+    if len(sys.argv) != 2:
+        sys.exit("usage: python3 -m report_html FOLDER <DATA")
     try:
-        make(json.loads(data.read_bytes()), folder)
-    except OSError as error:
-        sys.exit(f"{error.filename or folder}: {error.strerror}")
+        make(json.loads(sys.stdin.buffer.read()), Path(sys.argv[1]))
+    except Failure as failure:
+        sys.exit(f"report: {failure}")
+    except KeyboardInterrupt:
+        sys.exit("report: interrupted")
+    except Exception as error:
+        sys.exit(f"report: {told(error, sys.argv[1])}")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,8 @@ CONFIG = {
         "titleFontWeight": "normal", "orient": "top", "symbolStrokeColor": SOFT, "labelLimit": 300,
         "offset": 14, "columns": {"expr": "width < 420 ? 2 : 0"},
     },
+    "title": {"anchor": "start", "color": INK, "fontSize": 16, "fontWeight": 600, "offset": 14,
+              "subtitleColor": SOFT, "subtitleFontSize": 12, "subtitlePadding": 6},
     "text": {"color": INK, "fontSize": 12},
     "rule": {"color": SOFT},
     "point": {"filled": True, "size": 70, "opacity": 1},
@@ -104,6 +106,12 @@ def bars():
         [
             {"mark": {"type": "rule", "strokeDash": [2, 3], "color": SOFT, "name": "hundred"},
              "encoding": {"x": {"datum": 100, "type": "quantitative"}}},
+            # Behind the words, so that the line of 100% does not run through them.
+            {"transform": _where("datum.kind != 'blank'"),
+             "mark": {"type": "text", **name, "dy": dy, "stroke": SURFACE, "strokeWidth": 8,
+                      "strokeJoin": "round", "name": "halos"},
+             "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "label"},
+                          "size": size}},
             {"transform": _where("datum.kind == 'kernel'"),
              "mark": {**bar, "color": MEASURED, "cornerRadiusEnd": 2, "cursor": "pointer",
                       "name": "kernels"},
@@ -123,12 +131,6 @@ def bars():
             # Rows without words keep two charts that stand side by side in step.
             {"transform": _where("datum.kind != 'blank' || width > 400"),
              "mark": {"type": "tick", "opacity": 0, "name": "places"}, "encoding": {"y": y}},
-            # Behind the words, so that the line of 100% does not run through them.
-            {"transform": _where("datum.kind != 'blank'"),
-             "mark": {"type": "text", **name, "dy": dy, "stroke": SURFACE, "strokeWidth": 8,
-                      "strokeJoin": "round", "name": "halos"},
-             "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "label"},
-                          "size": size}},
             {"transform": _where("datum.kind != 'blank'"),
              "mark": {"type": "text", **name, "dy": dy, "name": "names"},
              "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "label"}, "size": size,
@@ -153,17 +155,14 @@ def run():
     x = {"field": "round", "type": "quantitative", "title": "round",
          "axis": {"tickMinStep": 1, "format": "d", "grid": False}, "scale": {"nice": False}}
     y = _logarithmic("ms", "ms, logarithmic")
+    label = {"type": "text", "align": "left", "baseline": "bottom", "dy": -3, "dx": 4,
+             "fontSize": 11}
     return _spec(
         "Time of the best kernel of each round in milliseconds, published and measured",
         [
             {"transform": _where("datum.part == 'reference'"),
              "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 1.5, "name": "references"},
              "encoding": {"y": y, "color": colour}},
-            {"transform": _where("datum.part == 'reference'"),
-             "mark": {"type": "text", "align": "left", "baseline": "bottom", "dy": -3, "dx": 4,
-                      "fontSize": 11, "name": "reference names"},
-             "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "label"},
-                          "color": colour}},
             {"transform": _where("datum.part == 'round'"),
              "mark": {"type": "line", "strokeWidth": 2, "name": "lines"},
              "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash,
@@ -171,6 +170,13 @@ def run():
             {"transform": _where("datum.part == 'round'"),
              "mark": {"type": "point", "size": 80, "cursor": "pointer", "name": "rounds"},
              "encoding": {"x": x, "y": y, "color": colour, "shape": shape, **TOLD}},
+            {"transform": _where("datum.part == 'reference'"),
+             "mark": {**label, "stroke": SURFACE, "strokeWidth": 5, "name": "halos"},
+             "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "label"}}},
+            {"transform": _where("datum.part == 'reference'"),
+             "mark": {**label, "name": "reference names"},
+             "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "label"},
+                          "color": colour}},
         ],
         340,
         params=[*FILTERS, TICKS],
@@ -562,7 +568,9 @@ def vega_specification(kind, compile_vega_lite):
 
 
 def told(specification):
-    """Marks that are described are part of what a screen reader sees, the others are not."""
+    """Marks that are described are part of what a screen reader sees, the others are not. Each layer
+    has the name of its marks, by which the drawing can be taken apart again."""
     for layer in specification["layer"]:
+        layer["name"] = layer["mark"].pop("name").replace(" ", "_").replace("'", "")
         layer["mark"]["aria"] = "description" in layer["encoding"]
     return specification

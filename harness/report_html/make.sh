@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make.sh DATA FOLDER: the pages of `rekernel report --html`, which starts it, in an empty folder. What the
+# make.sh FOLDER <DATA: the pages of `rekernel report --html`, which starts it, in an empty folder. What the
 # generator needs is fetched when it is not there yet: pinned wheels, into .deps/report.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../setup/setup.sh"

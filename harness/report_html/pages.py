@@ -5,10 +5,9 @@ from pathlib import Path
 
 import jinja2
 
-from . import charts, code, metrics, rows, text
+from . import charts, code, metrics, pictures, rows, text
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_KERNELS_IN_A_CHART = 3
 
 
 def _compact(value):
@@ -72,17 +71,17 @@ class Site:
         self.environment.globals.update(
             report=report, METRICS=metrics.METRICS, BADGES=metrics.BADGES, rows=rows,
             chart_data=chart_data, chart_table=chart_table, counted=text.counted,
-            most=MOST_KERNELS_IN_A_CHART, verdict_class=rows.verdict_class,
+            most=pictures.MOST_KERNELS, verdict_class=rows.verdict_class,
             pretty=lambda value: json.dumps(value, indent=2, ensure_ascii=False))
 
     def pages(self):
         """Every page as (path, template, what it is about)."""
+        for search in self.report.searches:  # what takes longest comes first
+            yield search["page"], "search.html", {"search": search}
+        yield "judge.html", "judge.html", {}
         yield "index.html", "index.html", {}
         yield "kernels.html", "kernels.html", {}
         yield "searches.html", "searches.html", {}
-        yield "judge.html", "judge.html", {}
-        for search in self.report.searches:
-            yield search["page"], "search.html", {"search": search}
         for kernel in self.report.kernels:
             yield kernel["page"], "kernel.html", {"kernel": kernel}
 

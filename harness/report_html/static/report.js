@@ -44,6 +44,14 @@ function saying(told) {
 
 // --- Charts ----------------------------------------------------------------------------------------
 
+/** A group of marks that has none is nothing that a screen reader should come across. */
+function hideEmptyGroups(container) {
+  for (const group of container.querySelectorAll("g.role-mark[role]")) {
+    group.toggleAttribute("aria-hidden", false);
+    if (!group.hasChildNodes()) group.setAttribute("aria-hidden", "true");
+  }
+}
+
 async function draw(figure) {
   const container = figure.querySelector(".view");
   try {
@@ -65,7 +73,8 @@ async function draw(figure) {
     view.addEventListener("click", (_event, item) => {
       if (item?.datum?.href) location.href = item.datum.href;
     });
-    views.push({ view, signals: specification.signals.map((signal) => signal.name) });
+    views.push({ view, container, signals: specification.signals.map((signal) => signal.name) });
+    hideEmptyGroups(container);
   } catch (error) {
     const said = element("p", `This chart cannot be drawn here: ${error.message}`);
     said.className = "unavailable";
@@ -111,11 +120,11 @@ function applyFilter() {
     if (words.length > 0) group.open = found;
     if (!found) group.hidden = true;
   }
-  for (const { view, signals } of views) {
+  for (const { view, container, signals } of views) {
     for (const [name, value] of Object.entries(chosen)) {
       if (signals.includes(name)) view.signal(name, value);
     }
-    view.runAsync();
+    view.runAsync().then(() => hideEmptyGroups(container));
   }
 }
 

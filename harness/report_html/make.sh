@@ -2,6 +2,7 @@
 # make.sh FOLDER <DATA: the pages of `rekernel report --html`, which starts it, in an empty folder. What the
 # generator needs is fetched when it is not there yet: pinned wheels, into .deps/report.
 set -euo pipefail
+# shellcheck source=harness/setup/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../setup/setup.sh"
 
 alone provide_list wheels-report.txt report >&2

@@ -283,6 +283,15 @@ set_up_alone() {
   fi
 }
 
+# Asks whether page $1 shall be opened, where there is a desktop and somebody to ask.
+offer_to_open() {
+  local answer
+  [[ -t 0 && -t 1 && -n ${DISPLAY:-}${WAYLAND_DISPLAY:-} ]] || return 0
+  command -v xdg-open >/dev/null || return 0
+  read -r -p 'Open it in the browser? [y/N] ' answer || return 0
+  [[ $answer != [yY]* ]] || xdg-open "$1" >/dev/null 2>&1 || note "xdg-open could not open it"
+}
+
 # Configures preset $1 and builds the targets that follow, or everything.
 build() {
   local preset=$1 log=$deps/log/configure-$1.log

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def find_browser():
@@ -24,6 +24,10 @@ def find_browser():
 
 class BrowserError(Exception):
     pass
+
+
+class Refused(BrowserError):
+    """What the browser could not do just now: while it leaves a page, say."""
 
 
 class Browser:
@@ -89,7 +93,7 @@ class Browser:
             answer = self._receive(PATIENCE_S)
             if answer.get("id") == message["id"]:
                 if "error" in answer:
-                    raise BrowserError(f"{method}: {answer['error']['message']}")
+                    raise Refused(f"{method}: {answer['error']['message']}")
                 return answer["result"]
             self.events.append(answer)
 
@@ -150,12 +154,16 @@ class Browser:
         return answer["result"].get("value")
 
     def wait_until(self, condition):
-        """Asks until a script's value is true."""
+        """Asks until a script's value is true. A page may be on its way."""
         end = time.monotonic() + PATIENCE_S
-        while not self.run(condition):
-            if time.monotonic() > end:
-                raise BrowserError(f"never true: {condition}")
+        while time.monotonic() < end:
+            try:
+                if self.run(condition):
+                    return
+            except Refused:
+                pass
             time.sleep(0.02)
+        raise BrowserError(f"never true: {condition}")
 
     def click(self, x, y):
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):

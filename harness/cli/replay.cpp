@@ -144,15 +144,17 @@ int print_walk(const ParsedArguments& parsed, const ReplayedSearch& search,
   return exit_good;
 }
 
-/// One trajectory: replay, measure, report. The exit status, and the search in `kept`.
+/// One trajectory: replay, measure, report. The exit status, and the search in `kept`. What the
+/// progress shows goes before anything is printed.
 int replay_one(const ParsedArguments& parsed, const fs::path& path,
-               std::vector<ReplayedSearch>& kept, boost::json::array& reports) {
+               std::vector<ReplayedSearch>& kept, boost::json::array& reports, Progress& progress) {
   const bool measuring = parsed.flag("measure");
   const bool tables_alone = !parsed.has("trajectory") || parsed.flag("table");
   const bool with_code = measuring || walks(parsed) || !tables_alone;
   // A walk shows what there is; the other reports are of whole searches.
   Replay replay = replay_exactly(path, with_code ? KeepCandidates::yes : KeepCandidates::no,
                                  walks(parsed) ? Unfinished::accepted : Unfinished::refused);
+  progress.show("");
   if (replay.interruption) return exit_status_of(*replay.interruption);
   if (parsed.has("extract")) return extract(parsed, replay.search);
   Remeasurement today;
@@ -247,8 +249,10 @@ int replay_command(const std::vector<std::string>& arguments) {
   int status = exit_good;
   std::vector<ReplayedSearch> searches;
   boost::json::array reports;
-  for (const fs::path& path : paths) {
-    status = std::max(status, replay_one(parsed, path, searches, reports));
+  Progress progress;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    progress.step(i, paths.size(), "replaying");
+    status = std::max(status, replay_one(parsed, paths[i], searches, reports, progress));
   }
   if (parsed.flag("json")) std::cout << pretty_json(reports);
   if (searches.size() > 1 && !parsed.flag("json") && !parsed.flag("csv")) print_fast_p(searches);

@@ -45,7 +45,7 @@ Result<Ok> rewrite_pictures(const fs::path& root, const std::string& readme) {
   if (names.empty()) return Ok{};
   std::string scratch = (fs::temp_directory_path() / "rekernel-pictures-XXXXXX").string();
   if (!::mkdtemp(scratch.data())) return Error{scratch + ": cannot be made"};
-  Complaints complaints(root);
+  RecordComplaints complaints(root);
   Result<Ok> done = write_html_report(report_data(complaints), fs::path(scratch) / "report");
   for (auto name = names.begin(); done && name != names.end(); ++name) {
     Result<std::string> picture = read_file(fs::path(scratch) / "report" / "pictures" / *name);
@@ -80,7 +80,7 @@ int rewrite_pages(const fs::path& root) {
 int write_pages(const fs::path& root, const fs::path& folder) {
   // Before the work: a folder that is not ours is refused at once.
   if (Result<Ok> good = check_report_folder(folder); !good) return bad_input(good.error());
-  Complaints complaints(root);
+  RecordComplaints complaints(root);
   const boost::json::object data = report_data(complaints);
   for (const Complaint& one : complaints.all()) bad_input({one.file + ": " + one.message});
   if (Result<Ok> made = write_html_report(data, folder); !made) return bad_input(made.error());

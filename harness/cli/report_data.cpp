@@ -194,7 +194,7 @@ json::object device_json(const Bench& bench, const json::value& recorded) {
 }
 
 /// The device's folder below results/, whatever of it can be read.
-json::object folder_json(const fs::path& folder, Complaints& complaints) {
+json::object folder_json(const fs::path& folder, RecordComplaints& complaints) {
   json::object device;
   const fs::path path = folder / "bench.json";
   if (std::error_code ignored; fs::exists(path, ignored)) {
@@ -234,7 +234,7 @@ std::vector<fs::path> device_folders(const fs::path& root) {
   return folders;
 }
 
-std::vector<Candidate> readable_candidates(Complaints& complaints) {
+std::vector<Candidate> readable_candidates(RecordComplaints& complaints) {
   std::vector<Candidate> candidates;
   const fs::path generated = complaints.root() / "generated";
   Result<std::vector<fs::path>> folders = candidate_directories(complaints.root());
@@ -286,7 +286,7 @@ RowsByKernel rows_by_kernel(json::array& devices) {
 /// Says of every row whether it is of the kernel as it is now, and complains of kernels without a
 /// row and rows without a kernel.
 void compare_with_kernels(const RowsByKernel& rows, const std::vector<Candidate>& candidates,
-                          Complaints& complaints) {
+                          RecordComplaints& complaints) {
   std::set<std::string> known;
   for (const Candidate& candidate : candidates) {
     const std::string name = candidate.problem + "/" + candidate.name;
@@ -312,10 +312,24 @@ void compare_with_kernels(const RowsByKernel& rows, const std::vector<Candidate>
   }
 }
 
-/// What the compiler says of kernels whose record does not, for the targets that they were measured
-/// on. Nothing, without a word, where there is no compiler.
+/// "trajectories/softmax.jsonl r4.i2.b1" of the candidates whose resources their search recorded.
+std::set<std::string> candidates_with_resources(const json::array& searches) {
+  std::set<std::string> names;
+  for (const json::value& search : searches) {
+    for (const json::value& candidate : search.at("candidates").as_array()) {
+      if (!candidate.as_object().contains("resources")) continue;
+      names.insert(std::string(search.at("file").as_string()) + " " +
+                   std::string(candidate.at("id").as_string()));
+    }
+  }
+  return names;
+}
+
+/// What the compiler says of measured kernels of which no record does. Nothing, without a word,
+/// where there is no compiler.
 void add_compiled_resources(json::array& kernels, const std::vector<Candidate>& candidates,
-                            const RowsByKernel& rows) {
+                            const RowsByKernel& rows, const json::array& searches) {
+  const std::set<std::string> recorded = candidates_with_resources(searches);
   std::vector<CompileJob> jobs;
   std::vector<std::size_t> kernel_of_job;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -343,7 +357,7 @@ void add_compiled_resources(json::array& kernels, const std::vector<Candidate>& 
 
 /// That the searches from which kernels say they came are there.
 void check_origins(const std::vector<Candidate>& candidates, const json::array& searches,
-                   Complaints& complaints) {
+                   RecordComplaints& complaints) {
   std::set<std::string> recorded;
   for (const json::value& search : searches) {
     for (const json::value& candidate : search.at("candidates").as_array()) {
@@ -381,30 +395,30 @@ std::string without_all(std::string text, const std::string& part) {
 
 }  // namespace
 
-void Complaints::add(const fs::path& file, const std::string& message, bool unreadable) {
+void RecordComplaints::add(const fs::path& file, const std::string& message, bool unreadable) {
   const std::string name = from_root(file);
   std::string text = without_all(message, root_.string() + "/");
   if (text.starts_with(name + ": ")) text.erase(0, name.size() + 2);
   all_.push_back({name, one_line(text, 1000), unreadable});
 }
 
-void Complaints::unreadable(const fs::path& file, const std::string& message) {
+void RecordComplaints::unreadable(const fs::path& file, const std::string& message) {
   add(file, message, true);
 }
 
-void Complaints::missing(const fs::path& file, const std::string& message) {
+void RecordComplaints::missing(const fs::path& file, const std::string& message) {
   add(file, message, false);
 }
 
-bool Complaints::any_unreadable() const {
+bool RecordComplaints::any_unreadable() const {
   return std::any_of(all_.begin(), all_.end(), [](const auto& one) { return one.unreadable; });
 }
 
-std::string Complaints::from_root(const fs::path& path) const {
+std::string RecordComplaints::from_root(const fs::path& path) const {
   return path.lexically_relative(root_).string();
 }
 
-std::string text_for_report(const fs::path& path, Complaints& complaints) {
+std::string text_for_report(const fs::path& path, RecordComplaints& complaints) {
   Result<std::string> bytes = read_file(path);
   if (!bytes) {
     complaints.unreadable(path, bytes.error().message);
@@ -427,7 +441,7 @@ json::value finite_or_null(double value) {
   return nullptr;
 }
 
-json::object report_data(Complaints& complaints) {
+json::object report_data(RecordComplaints& complaints) {
   const fs::path& root = complaints.root();
   const Result<Published> published = load_published_record(root);
   if (!published) {
@@ -443,8 +457,8 @@ json::object report_data(Complaints& complaints) {
   if (devices.empty()) complaints.missing(root / "results", "nothing was measured on any device");
   const RowsByKernel rows = rows_by_kernel(devices);
   compare_with_kernels(rows, candidates, complaints);
-  add_compiled_resources(kernels, candidates, rows);
   json::array searches = report_searches(complaints);
+  add_compiled_resources(kernels, candidates, rows, searches);
   check_origins(candidates, searches, complaints);
   json::object data{{"schema", 1},
                     {"problems", problems_json(published ? &*published : nullptr)},

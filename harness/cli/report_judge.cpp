@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 namespace {
 
-json::array cheats_json(Complaints& complaints) {
+json::array cheats_json(RecordComplaints& complaints) {
   json::array array;
   const Result<std::vector<fs::path>> folders = cheat_folders(complaints.root());
   if (!folders) {
@@ -47,7 +47,7 @@ json::array cheats_json(Complaints& complaints) {
 /// "softmax" of "softmax/row_on_chip/skips_the_tail".
 std::string problem_of(const std::string& id) { return id.substr(0, id.find('/')); }
 
-json::array mutants_json(Complaints& complaints) {
+json::array mutants_json(RecordComplaints& complaints) {
   json::array array;
   for (const Mutant& mutant : all_mutants(complaints.root())) {
     json::array changes;
@@ -68,7 +68,7 @@ json::array mutants_json(Complaints& complaints) {
   return array;
 }
 
-json::array honest_json(Complaints& complaints) {
+json::array honest_json(RecordComplaints& complaints) {
   json::array array;
   for (const HonestKernel& kernel : all_honest_kernels(complaints.root())) {
     const Result<Candidate> candidate = load_candidate(kernel.folder);
@@ -87,8 +87,8 @@ json::array honest_json(Complaints& complaints) {
 }
 
 /// These readers throw at the first file that is not as it must be: what they read is left out.
-json::array or_complain(json::array (*read)(Complaints&), const fs::path& folder,
-                        Complaints& complaints) {
+json::array or_complain(json::array (*read)(RecordComplaints&), const fs::path& folder,
+                        RecordComplaints& complaints) {
   try {
     return read(complaints);
   } catch (const std::exception& error) {
@@ -132,14 +132,14 @@ json::array errors_json(const ErrorsRecord& record) {
 
 }  // namespace
 
-json::object report_gallery(Complaints& complaints) {
+json::object report_gallery(RecordComplaints& complaints) {
   const fs::path tests = complaints.root() / "tests";
   return {{"cheats", cheats_json(complaints)},
           {"mutants", or_complain(mutants_json, tests / "mutants", complaints)},
           {"honest", or_complain(honest_json, tests / "honest", complaints)}};
 }
 
-json::value report_verdicts(const fs::path& folder, Complaints& complaints) {
+json::value report_verdicts(const fs::path& folder, RecordComplaints& complaints) {
   const fs::path path = folder / "errors.json";
   if (std::error_code ignored; !fs::exists(path, ignored)) return nullptr;
   const Result<ErrorsRecord> record = load_errors(path);
@@ -159,7 +159,7 @@ json::value report_verdicts(const fs::path& folder, Complaints& complaints) {
   return verdicts;
 }
 
-json::array report_noise(const fs::path& folder, Complaints& complaints) {
+json::array report_noise(const fs::path& folder, RecordComplaints& complaints) {
   json::array array;
   const fs::path path = folder / "noise.json";
   if (std::error_code ignored; !fs::exists(path, ignored)) return array;

@@ -57,7 +57,8 @@ void add_evaluation(json::object& entry, const Evaluation& evaluation) {
 
 class SearchPage {
  public:
-  SearchPage(const fs::path& path, Complaints& complaints) : path_(path), complaints_(complaints) {}
+  SearchPage(const fs::path& path, RecordComplaints& complaints)
+      : path_(path), complaints_(complaints) {}
 
   /// Nothing where not even the header can be read.
   std::optional<json::object> json() {
@@ -151,7 +152,7 @@ class SearchPage {
   }
 
   const fs::path& path_;
-  Complaints& complaints_;
+  RecordComplaints& complaints_;
   bool said_that_there_is_no_diff_ = false;
 };
 
@@ -200,14 +201,14 @@ std::vector<fs::path> replay_records(const fs::path& root, const std::string& su
 using SearchesByName = std::map<std::string, json::object*>;
 
 json::object* search_named(const SearchesByName& searches, const std::string& name,
-                           const fs::path& path, Complaints& complaints) {
+                           const fs::path& path, RecordComplaints& complaints) {
   const auto found = searches.find(name);
   if (found != searches.end()) return found->second;
   complaints.missing(path, "it is of the search " + name + ", which cannot be read here");
   return nullptr;
 }
 
-void add_measured_again(const SearchesByName& searches, Complaints& complaints) {
+void add_measured_again(const SearchesByName& searches, RecordComplaints& complaints) {
   for (const fs::path& path : replay_records(complaints.root(), ".measured.json")) {
     std::string name;
     Result<json::object> today = read_measured(path, name);
@@ -233,7 +234,7 @@ void add_measured_again(const SearchesByName& searches, Complaints& complaints) 
 }
 
 /// What a profiler said: whatever it counted, with the names that it gave.
-void add_profiles(const SearchesByName& searches, Complaints& complaints) {
+void add_profiles(const SearchesByName& searches, RecordComplaints& complaints) {
   for (const fs::path& path : replay_records(complaints.root(), ".ncu.json")) {
     const Result<json::value> value = read_json_file(path);
     if (!value) {
@@ -270,7 +271,7 @@ void add_profiles(const SearchesByName& searches, Complaints& complaints) {
 
 }  // namespace
 
-json::array report_searches(Complaints& complaints) {
+json::array report_searches(RecordComplaints& complaints) {
   const std::vector<fs::path> paths = recorded_trajectories(complaints.root());
   json::array searches;
   Progress progress;

@@ -78,9 +78,12 @@ void check_every_problem_has_a_kernel(const std::vector<Candidate>& candidates,
 void check_trajectories(const std::filesystem::path& root, const std::vector<Candidate>& candidates,
                         Complaints& complaints) {
   std::map<std::string, std::map<std::string, std::string>> sha256_by_trajectory;
-  for (const std::filesystem::path& path : recorded_trajectories(root)) {
-    const std::string name = "trajectories/" + path.filename().string();
-    const Replay replay = replay_exactly(path);
+  const std::vector<std::filesystem::path> paths = recorded_trajectories(root);
+  Progress progress;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string name = "trajectories/" + paths[i].filename().string();
+    progress.step(i, paths.size(), "replaying recorded searches");
+    const Replay replay = replay_exactly(paths[i]);
     if (replay.interruption) complaints.push_back(name + ": " + replay.interruption->message);
     for (const ReplayedCandidate& one : replay.search.candidates) {
       sha256_by_trajectory[name][one.id] = one.sha256;

@@ -32,7 +32,7 @@ CONFIG = {
     "legend": {
         "labelColor": SOFT, "titleColor": SOFT, "labelFontSize": 12, "titleFontSize": 12,
         "titleFontWeight": "normal", "orient": "top", "symbolStrokeColor": SOFT, "labelLimit": 300,
-        "offset": 14, "columns": {"expr": "width < 420 ? 2 : 0"},
+        "offset": 14,
     },
     "title": {"anchor": "start", "color": INK, "fontSize": 16, "fontWeight": 600, "offset": 14,
               "subtitleColor": SOFT, "subtitleFontSize": 12, "subtitlePadding": 6},
@@ -152,11 +152,15 @@ def bars():
 
 def run():
     """A search's times round by round, beside the times that were published of such a run."""
-    kinds = ["published", "recorded", "measured again"]
-    kind = {"field": "kind", "type": "nominal", "title": None}
-    colour = {**kind, "scale": {"domain": kinds, "range": [PUBLISHED, MEASURED, BEST]}}
-    dash = {**kind, "scale": {"domain": kinds, "range": [[6, 3], [1, 0], [2, 2]]}}
-    shape = {**kind, "scale": {"domain": kinds, "range": ["square", "circle", "triangle-up"]}}
+    series = {"field": "series", "type": "nominal", "title": None}
+
+    def told_apart(values):
+        return {**series, "scale": {"domain": {"expr": "series"}, "range": values}}
+
+    # In this order: published, recorded, and measured again, on one device after the other.
+    colour = told_apart([PUBLISHED, MEASURED, BEST, INK, BAD, QUIET])
+    dash = told_apart([[6, 3], [1, 0], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3]])
+    shape = told_apart(["square", "circle", "triangle-up", "diamond", "cross", "triangle-down"])
     x = {"field": "round", "type": "quantitative", "title": "round",
          "axis": {"tickMinStep": 1, "format": "d", "grid": False}, "scale": {"nice": False}}
     y = _logarithmic("ms", "ms, logarithmic")
@@ -170,8 +174,7 @@ def run():
              "encoding": {"y": y, "color": colour}},
             {"transform": _where("datum.part == 'round'"),
              "mark": {"type": "line", "strokeWidth": 2, "name": "lines"},
-             "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash,
-                          "detail": {"field": "series"}}},
+             "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash}},
             {"transform": _where("datum.part == 'round'"),
              "mark": {"type": "point", "size": 80, "cursor": "pointer", "name": "rounds"},
              "encoding": {"x": x, "y": y, "color": colour, "shape": shape, **TOLD}},
@@ -184,7 +187,7 @@ def run():
                           "color": colour}},
         ],
         340,
-        params=[*FILTERS, TICKS],
+        params=[*FILTERS, TICKS, {"name": "series", "value": []}],
     )
 
 
@@ -229,10 +232,10 @@ def times():
              "encoding": {"x": x, "y": y, **TOLD}},
             {"transform": _where("datum.part == 'candidate' && isValid(datum.ms)"),
              "mark": {"type": "point", "cursor": "pointer", "name": "passed"},
-             "encoding": {"x": x, "y": y, **TOLD, **_verdict(legend={"offset": 26})}},
+             "encoding": {"x": x, "y": y, **TOLD, **_verdict()}},
             {"transform": _where("datum.part == 'candidate' && !isValid(datum.ms)"),
              "mark": {"type": "point", "cursor": "pointer", "name": "failed"},
-             "encoding": {"x": x, "y": {"value": -10}, **TOLD, **_verdict(legend={"offset": 26})}},
+             "encoding": {"x": x, "y": {"value": -10}, **TOLD, **_verdict()}},
             {"transform": _where("datum.part == 'lane' && width > 420"),
              "mark": {"type": "text", "align": "right", "baseline": "middle", "dx": -8,
                       "color": SOFT, "fontSize": 11, "name": "lane"},
@@ -407,7 +410,8 @@ def plan():
 def samples():
     """Every timed sample as its distance from its own median, with quartiles."""
     y = {"field": "who", "type": "ordinal", "sort": None, "title": None,
-         "axis": {"labelLimit": 200, "labelColor": INK, "grid": False}}
+         "axis": {"labelLimit": 200, "labelColor": INK, "grid": False,
+                  "labelExpr": "split(datum.label, '\\n')"}}
     x = _quantity("percent", title="% from the median", scale={"zero": True})
     return _spec(
         "Timed samples of the kernel and its references, each as its distance from the median",
@@ -565,11 +569,47 @@ KINDS = {function.__name__: function for function in (
 
 def vega_specification(kind, compile_vega_lite):
     """A kind of chart as Vega, which needs no compiler in the browser."""
-    vega = compile_vega_lite(told(KINDS[kind]()))
+    vega = compile_vega_lite(without_legends(told(KINDS[kind]())))
     if kind == "tree":  # Vega-Lite has no height that depends on the data of a continuous axis
         del vega["height"]
         vega["signals"].append({"name": "height", "update": "tree_height"})
     return vega
+
+
+# The signs of a legend that a page writes itself, since words wrap and drawings do not: by the field that
+# tells marks apart, (sign, colour, value).
+LEGENDS = {
+    "times": ("verdict", list(zip("●✚▼■", ("measured", "bad", "quiet", "bad"), VERDICTS))),
+    "tree": ("verdict", list(zip("●✚▼■", ("measured", "bad", "quiet", "bad"), VERDICTS))),
+    "tokens": ("kind", [("□", "measured", "prompts"), ("■", "measured", "replies")]),
+    "plan": ("kind", [("●", "measured", "input, read only"), ("■", "best", "output"),
+                      ("◆", "published", "workspace"), ("✚", "quiet", "set to a byte")]),
+    "errors": ("kind", [("●", "measured", "this kernel"), ("■", "published", "library"),
+                        ("▲", "quiet", "definition")]),
+    "bounds": ("kind", [("■", "published", "library"), ("●", "measured", "committed"),
+                        ("▲", "best", "honest"), ("✚", "bad", "mutant")]),
+}
+SERIES_SIGNS = list(zip("■●▲◆✚▼", ("published", "measured", "best", "ink", "bad", "quiet")))
+
+
+def legend(kind, chart_rows, signals):
+    """(sign, colour, words) of what is there."""
+    if kind == "run":
+        return [(sign, colour, name)
+                for (sign, colour), name in zip(SERIES_SIGNS, signals["series"])]
+    if kind not in LEGENDS:
+        return []
+    field, entries = LEGENDS[kind]
+    there = {row.get(field) for row in chart_rows}
+    return [entry for entry in entries if entry[2] in there]
+
+
+def without_legends(specification):
+    for layer in specification["layer"]:
+        for encoding in layer["encoding"].values():
+            if "scale" in encoding and encoding.get("field") in ("kind", "verdict", "series"):
+                encoding["legend"] = None
+    return specification
 
 
 def told(specification):

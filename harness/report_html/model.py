@@ -20,9 +20,28 @@ class Device:
         self.mutants = verdicts.get("mutants", [])
         self.honest = verdicts.get("honest", [])
 
+        self._row = {(row["problem"], row["kernel"]): row for row in self.rows}
+        self._rows_of, self._errors_of = {}, {}
+        for row in self.rows:
+            self._rows_of.setdefault(row["problem"], []).append(row)
+        for error in self.errors:
+            self._errors_of.setdefault(error["problem"], []).append(error)
+        fastest = {}
+        for row in self.rows:
+            if row["status"] == "passed" and row["median_ns"] > 0:
+                best = fastest.setdefault(row["problem"], row)
+                if row["median_ns"] < best["median_ns"]:
+                    fastest[row["problem"]] = row
+        self.fastest = list(fastest.values())  # of each problem
+
     def row(self, problem, kernel):
-        return next((row for row in self.rows
-                     if (row["problem"], row["kernel"]) == (problem, kernel)), None)
+        return self._row.get((problem, kernel))
+
+    def rows_of(self, problem):
+        return self._rows_of.get(problem, [])
+
+    def errors_of(self, problem):
+        return self._errors_of.get(problem, [])
 
 
 # What not every search and not every candidate has.
@@ -79,6 +98,13 @@ class Report:
         self._kernel_of_candidate = {
             (kernel["origin"]["trajectory"], kernel["origin"]["candidate"]): kernel
             for kernel in self.kernels}
+
+    def device_folder(self, name):
+        """The folder below results/ of a device, by which pages are filtered."""
+        return next((device.folder for device in self.devices if device.name == name), slug(name))
+
+    def device_name(self, folder):
+        return next((device.name for device in self.devices if device.folder == folder), folder)
 
     def kernels_without_a_time(self):
         return [kernel for kernel in self.kernels if not self.measurements(kernel)]

@@ -70,7 +70,7 @@ class Site:
             json=lambda source: code.highlighted(source, "json"), flat=_flat)
         self.environment.globals.update(
             report=report, METRICS=metrics.METRICS, BADGES=metrics.BADGES, rows=rows,
-            chart_data=chart_data, chart_table=chart_table, counted=text.counted,
+            chart_data=chart_data, chart_table=chart_table, legend=charts.legend, counted=text.counted,
             most=pictures.MOST_KERNELS, verdict_class=rows.verdict_class,
             pretty=lambda value: json.dumps(value, indent=2, ensure_ascii=False))
 

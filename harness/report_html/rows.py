@@ -75,8 +75,8 @@ def divisors(report, device):
 
 
 def _fastest(device, problem, most):
-    rows = [row for row in device.rows if row["problem"] == problem and row["median_ns"] > 0
-            and row["status"] == "passed"]
+    rows = [row for row in device.rows_of(problem)
+            if row["median_ns"] > 0 and row["status"] == "passed"]
     return sorted(rows, key=lambda row: row["median_ns"])[:most]
 
 
@@ -217,47 +217,47 @@ def run_rows(report, search, page=""):
     """The published times of a run beside those of its re-creation. `page`: where clicks lead."""
     rows = []
     published = search["published"]
-    best = {entry["best"]: entry for entry in search["rounds"] if entry["best"]}
     by_id = {candidate["id"]: candidate for candidate in search["candidates"]}
-    series = report.published["device"] if report.published else "published"
+    there = report.published["device"] if report.published else "another device"
+    series = [f"published, {there}"]
 
-    def reference(kind, nanoseconds, label):
-        rows.append({"part": "reference", "kind": kind, "ms": nanoseconds / 1e6, "label": label})
+    def add(name, number, nanoseconds, link, told):
+        if name not in series:
+            series.append(name)
+        rows.append({"part": "round", "series": name, "round": number, "ms": nanoseconds / 1e6,
+                     "href": f"{page}#{link}" if link else "", "tip": told})
 
-    reference("published", published["reference_ns"],
-              f"published reference {milliseconds(published['reference_ns'])} ms")
+    best = {one["round"]: one["best"] for one in search["rounds"]}
     for one in published["rounds"]:
-        link = next((entry["best"] for entry in search["rounds"]
-                     if entry["round"] == one["round"]), "")
-        rows.append({
-            "part": "round", "kind": "published", "series": series, "round": one["round"],
-            "ms": one["time_ns"] / 1e6, "href": f"{page}#{link}" if link else "",
-            "tip": tip(f"round {one['round']}, published",
-                       ("time", f"{milliseconds(one['time_ns'])} ms"),
-                       ("published", f"{one['percent']}%"),
-                       ("these times give", percent(one["permille_by_times"] / 10)),
-                       ("on", series), text=one["idea"]),
-        })
-    headline = None
-    for name, entry in best.items():
-        candidate = by_id[name]
-        headline = headline or candidate["recorded"]
-        rows.append({
-            "part": "round", "kind": "recorded", "series": candidate["device"],
-            "round": entry["round"], "ms": entry["best_ns"] / 1e6, "href": f"{page}#{name}",
-            "tip": _candidate_tip(search, candidate),
-        })
-        for again in candidate.get("today", []):
+        add(series[0], one["round"], one["time_ns"], best.get(one["round"], ""),
+            tip(f"round {one['round']}, published",
+                ("time", f"{milliseconds(one['time_ns'])} ms"), ("published", f"{one['percent']}%"),
+                ("these times give", percent(one["permille_by_times"] / 10)),
+                ("on", there), text=one["idea"]))
+    headlines = {}
+    for one in search["rounds"]:
+        candidate = by_id.get(one["best"])
+        if not candidate:
+            continue
+        told = _candidate_tip(search, candidate)
+        name = f"recorded, {candidate['device']}"
+        headlines.setdefault(name, candidate["recorded"])
+        add(name, one["round"], one["best_ns"], one["best"], told)
+    for one in search["rounds"]:
+        candidate = by_id.get(one["best"])
+        for again in candidate["today"] if candidate else []:
             if "median_ns" in again:
-                rows.append({
-                    "part": "round", "kind": "measured again", "series": again["folder"],
-                    "round": entry["round"], "ms": again["median_ns"] / 1e6,
-                    "href": f"{page}#{name}", "tip": _candidate_tip(search, candidate),
-                })
-    if headline and headline.get("reference_ns"):
-        reference("recorded", headline["reference_ns"],
-                  f"{headline['reference']} {milliseconds(headline['reference_ns'])} ms")
-    return _with_ticks(rows, "ms")
+                add(f"measured again, {report.device_name(again['folder'])}", one["round"],
+                    again["median_ns"], one["best"], _candidate_tip(search, candidate))
+    rows.append({"part": "reference", "series": series[0], "ms": published["reference_ns"] / 1e6,
+                 "label": f"published reference {milliseconds(published['reference_ns'])} ms"})
+    for name, outcome in headlines.items():
+        if outcome.get("reference_ns"):
+            rows.append({
+                "part": "reference", "series": name, "ms": outcome["reference_ns"] / 1e6,
+                "label": f"{outcome['reference']} {milliseconds(outcome['reference_ns'])} ms"})
+    rows, signals = _with_ticks(rows, "ms")
+    return rows, {**signals, "series": series}
 
 
 def _places(search):
@@ -378,6 +378,7 @@ def distribution_rows(report):
         last = max((one["round"] for one in search["rounds"]), default=0)
         rows.append({
             "kind": "search", "name": search["name"], "problem": search["problem"],
+            "device": report.device_folder(search["device"]),
             "round": metrics["best_round"], "count": 1, "href": search["page"],
             "tip": tip(search["name"], ("best found in", f"round {metrics['best_round']} of {last}"),
                        ("best", f"{milliseconds(metrics['best_ns'])} ms"),
@@ -475,7 +476,7 @@ def sample_rows(row):
     rows = []
 
     def add(name, median, low, high, samples):
-        who = f"{name}, {milliseconds(median)} ms"
+        who = f"{name}\n{milliseconds(median)} ms"
         if low and high:
             rows.append({
                 "part": "quartiles", "who": who, "low": 100 * (low - median) / median,
@@ -508,9 +509,7 @@ def error_rows(report, device, kernel):
     bounds = report.problem(kernel["problem"])["tolerance"]
     kinds = {"library": "library", "scaffold": "definition"}
     rows = []
-    for one in device.errors:
-        if one["problem"] != kernel["problem"]:
-            continue
+    for one in device.errors_of(kernel["problem"]):
         kind = "this kernel" if (one["source"] == "committed" and
                                  one["name"] == kernel["name"]) else kinds.get(one["source"])
         if not kind:
@@ -527,7 +526,7 @@ def error_rows(report, device, kernel):
 
 
 def roofline_rows(report, device, kernel):
-    """Roofs from every rate that the record names, and all kernels of the device."""
+    """Roofs from every rate that the record names, the kernel, and the fastest of each problem."""
     rows = []
     bandwidth = device.ceilings.get("copy_bytes_per_s", 0)
     peaks = {key: value for key, value in device.ceilings.items()
@@ -535,9 +534,10 @@ def roofline_rows(report, device, kernel):
     if not bandwidth or not peaks:
         return rows, {}
     points = []
-    for row in device.rows:
+    own = device.row(kernel["problem"], kernel["name"])
+    for row in [own, *(row for row in device.fastest if row is not own)] if own else []:
         problem = report.problem(row["problem"])
-        if not problem or "operations_per_s" not in row or row["operations_per_s"] <= 0:
+        if not problem or row.get("operations_per_s", 0) <= 0:
             continue
         this = (row["problem"], row["kernel"]) == (kernel["problem"], kernel["name"])
         points.append({

@@ -95,6 +95,9 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("check /nonexistent", "/nonexistent");
   expect_bad_input("report --json --csv", "--json and --csv: expected one of them");
   expect_bad_input("replay --csv", "--csv: expected one trajectory");
+  expect_bad_input("report --json --html x", "--json and --html: expected one of them");
+  expect_bad_input("report --html /dev/null", "/dev/null: is no folder; expected a report");
+  expect_bad_input("report --html .", "is no report; expected a report");
 }
 
 TEST_F(Command, AMalformedPlanNamesPlaceAndExpectation) {

@@ -59,74 +59,6 @@ std::vector<std::pair<std::string, int>> ordered(const std::map<std::string, int
   return result;
 }
 
-std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
-std::size_t longest_word(const std::string& text) {
-  std::size_t longest = 0;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    longest = std::max(longest, columns_of(std::string_view(text).substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return longest;
-}
-
-std::vector<std::string> lines_of(const std::string& text, std::size_t width) {
-  const std::string broken = wrapped(text, width);
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin <= broken.size();) {
-    const std::size_t end = std::min(broken.find('\n', begin), broken.size());
-    lines.push_back(broken.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
-/// How wide each column may be. Numbers stay whole; columns of words give way, the widest first.
-std::vector<std::size_t> fitting_widths(const Table& table, std::size_t columns) {
-  std::vector<std::size_t> widths;
-  std::vector<std::size_t> least;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    const Table::Column& column = table.columns[i];
-    std::size_t widest = 0;
-    std::size_t word = longest_word(column.heading);
-    for (const auto& row : table.rows) {
-      widest = std::max(widest, columns_of(row[i]));
-      word = std::max(word, longest_word(row[i]));
-    }
-    widths.push_back(std::max(
-        widest, column.right_aligned ? longest_word(column.heading) : columns_of(column.heading)));
-    least.push_back(column.right_aligned ? widths.back() : std::min(word, widths.back()));
-  }
-  while (true) {
-    std::size_t total = 2 * (widths.size() - 1);
-    std::size_t slack = 0;
-    std::size_t widest = 0;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      total += widths[i];
-      if (widths[i] <= least[i] || widths[i] <= slack) continue;
-      slack = widths[i];
-      widest = i;
-    }
-    if (total <= columns || slack == 0) return widths;
-    --widths[widest];
-  }
-}
-
-/// A row of cells as the rows that it takes with these widths.
-void add_rows(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
-              std::vector<std::vector<std::string>>& rows) {
-  const std::size_t first = rows.size();
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::vector<std::string> lines = lines_of(cells[i], widths[i]);
-    while (rows.size() < first + lines.size()) rows.emplace_back(cells.size());
-    for (std::size_t k = 0; k < lines.size(); ++k) rows[first + k][i] = lines[k];
-  }
-}
-
 json::object to_json(const RoundRow& row, const Header& header, bool remeasured) {
   json::object statuses;
   for (const auto& [status, number] : row.statuses) statuses[status] = number;
@@ -249,36 +181,24 @@ SearchMetrics search_metrics(const ReplayedSearch& search) {
   return metrics;
 }
 
-Table fitted(const Table& table, std::size_t columns) {
-  const std::vector<std::size_t> widths = fitting_widths(table, columns);
-  std::vector<std::string> headings;
-  for (const Table::Column& column : table.columns) headings.push_back(column.heading);
-  Table result;
-  result.columns = table.columns;
-  add_rows(headings, widths, result.rows);
-  for (std::size_t i = 0; i < headings.size(); ++i) {
-    result.columns[i].heading = result.rows.front()[i];
-  }
-  result.rows.erase(result.rows.begin());
-  for (const auto& row : table.rows) add_rows(row, widths, result.rows);
-  return result;
-}
-
 Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
   const bool published = search.header.published.has_value();
   Table table;
-  table.columns = {{"round", true},
-                   {"idea"},
-                   {"best ms", true},
-                   {"% of reference", true},
-                   {"best so far", true}};
-  if (today) table.columns.push_back({"today ms", true});
+  table.columns = {
+      {.heading = "round", .right_aligned = true},
+      {.heading = "idea", .wraps = true},
+      {.heading = "best ms", .right_aligned = true},
+      {.heading = "% of reference", .right_aligned = true, .short_heading = "% of ref."},
+      {.heading = "best so far", .right_aligned = true, .rank = 1, .short_heading = "so far"}};
+  if (today) table.columns.push_back({.heading = "today ms", .right_aligned = true});
   if (published) {
-    table.columns.push_back({"published ms", true});
-    table.columns.push_back({"published %", true});
-    table.columns.push_back({"published ms give", true});
+    table.columns.push_back(
+        {.heading = "published ms", .right_aligned = true, .short_heading = "publ. ms"});
+    table.columns.push_back(
+        {.heading = "published %", .right_aligned = true, .short_heading = "publ. %"});
+    table.columns.push_back({.heading = "published ms give", .right_aligned = true, .rank = 2});
   }
-  table.columns.push_back({"candidates"});
+  table.columns.push_back({.heading = "candidates", .wraps = true});
   for (const RoundRow& row : round_rows(search, today)) {
     std::vector<std::string> cells{
         row.round < search.header.settings.first_round ? "seeds" : std::to_string(row.round),
@@ -299,9 +219,16 @@ Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
 
 Table remeasured_table(const ReplayedSearch& search, const Remeasurement& today) {
   Table table;
-  table.columns = {{"candidate"},      {"idea"},          {"recorded"},
-                   {"ms", true},       {"%", true},       {"today"},
-                   {"today ms", true}, {"today %", true}, {"today ÷ recorded", true}};
+  table.columns = {
+      {.heading = "candidate"},
+      {.heading = "idea", .wraps = true},
+      {.heading = "recorded", .good = to_string(Status::passed)},
+      {.heading = "ms", .right_aligned = true},
+      {.heading = "%", .right_aligned = true, .rank = 1},
+      {.heading = "today", .good = to_string(Status::passed)},
+      {.heading = "today ms", .right_aligned = true},
+      {.heading = "today %", .right_aligned = true, .rank = 1},
+      {.heading = "today ÷ recorded", .right_aligned = true, .short_heading = "ratio"}};
   for (std::size_t i = 0; i < search.candidates.size(); ++i) {
     const ReplayedCandidate& candidate = search.candidates[i];
     const Outcome& then = candidate.outcome;

@@ -51,9 +51,6 @@ std::int64_t published_permille(const Header& header, const PublishedRound& roun
 
 /// What was searched, how far, and where the replies came from: a line or two.
 std::string replay_caption(const ReplayedSearch& search);
-/// The table in so many columns: cells and headings that are too long go on in the row below.
-Table fitted(const Table& table, std::size_t columns = 100);
-
 /// Round by round, with the published run beside it where the header has one.
 Table round_table(const ReplayedSearch& search, const Remeasurement* today = nullptr);
 /// Where the figures of such a table come from, for a search whose header has a published run.

@@ -89,7 +89,8 @@ SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
     search.candidates.push_back(replayed(report, keep));
   };
   observer.selection = [&search](const SelectionReport& report) {
-    search.rounds.push_back({report.round, report.selection});
+    search.rounds.push_back(
+        {report.round, report.selection, search.prompt_tokens, search.completion_tokens});
   };
   observer.reply = [&search](const ReplyReport& report) {
     ModelUse& use = search.models[report.model];

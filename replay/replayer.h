@@ -36,6 +36,8 @@ struct ReplayedCandidate {
 struct ReplayedRound {
   int round = 0;
   Selection selection;
+  std::int64_t prompt_tokens = 0;      ///< up to its end
+  std::int64_t completion_tokens = 0;  ///< up to its end
 };
 
 /// A reply that was asked for again.

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "harness/base/files.h"
+#include "harness/base/time_left.h"
 #include "replay/event.h"
 #include "replay/in_turn.h"
 #include "replay/prompt.h"
 #include "replay/response.h"
-#include "replay/time_left.h"
 
 namespace rekernel {
 namespace {

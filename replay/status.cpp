@@ -102,7 +102,7 @@ std::string section(const std::string& heading, const std::vector<std::string>& 
     text += " (the last " + std::to_string(most) + " of " + std::to_string(lines.size()) + ")";
   text += ":\n";
   for (std::size_t i = first; i < lines.size(); ++i) {
-    text += wrapped("  " + lines[i], 100, 4) + "\n";
+    text += wrapped("  " + lines[i], page_columns, 4) + "\n";
   }
   return text;
 }
@@ -206,7 +206,7 @@ std::string status_text(const SearchStatus& status, const fs::path& exchange, st
   text += "state: " + state_text(status) + "\n";
   text += wrapped("round " + std::to_string(round_of(status)) + ", planned up to " +
                       std::to_string(header.settings.last_round()) + "; " + candidates_text(status),
-                  100, 2) +
+                  page_columns, 2) +
           "\n";
   if (const ReplayedCandidate* best = best_of(status.search)) {
     text += "best: " + best->id + ", " + milliseconds(*best->outcome.median_ns) + " ms";

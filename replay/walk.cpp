@@ -28,8 +28,6 @@ std::string first_line(std::string_view text) {
   return shortened(safe(text.substr(0, text.find('\n'))), 400);
 }
 
-constexpr std::size_t text_columns = 100;
-
 /// The page under construction, as text for a terminal or as Markdown.
 class Page {
  public:
@@ -40,7 +38,7 @@ class Page {
   void candidate(const std::string& text) { heading("### ", '-', text); }
 
   void paragraph(const std::string& text) {
-    text_ += in_lines(without_last_newline(text), 0) + "\n\n";
+    text_ += in_lines(without_last_newline(text)) + "\n\n";
   }
 
   /// Words of others, set off from ours.
@@ -55,8 +53,7 @@ class Page {
   }
 
   void fact(const std::string& name, const std::string& value) {
-    const std::string line = (markdown_ ? "- " : "") + name + ": " + value;
-    text_ += (markdown_ ? line : wrapped(line, text_columns, 2)) + "\n";
+    text_ += in_lines((markdown_ ? "- " : "") + name + ": " + value, 0, 2) + "\n";
   }
   void end_of_facts() { text_ += "\n"; }
 
@@ -75,15 +72,15 @@ class Page {
     if (markdown_) {
       text_ += mark + text + "\n\n";
     } else {
-      const auto columns =
-          std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
-      text_ += text + "\n" + std::string(static_cast<std::size_t>(columns), line) + "\n\n";
+      text_ += text + "\n" + std::string(columns_of(text), line) + "\n\n";
     }
   }
 
-  /// For a terminal, in lines that leave room for a mark of `indent` columns.
-  std::string in_lines(const std::string& text, std::size_t indent) const {
-    return markdown_ ? text : wrapped(text, text_columns - indent);
+  /// For a terminal, in lines that leave room for `margin` columns; lines behind the first begin
+  /// with `indent` blanks. Markdown's are broken where it is shown.
+  std::string in_lines(const std::string& text, std::size_t margin = 0,
+                       std::size_t indent = 0) const {
+    return markdown_ ? text : wrapped(text, page_columns - margin, indent);
   }
 
   static std::string without_last_newline(std::string text) {
@@ -142,6 +139,22 @@ std::string plan_that_runs(const Candidate& candidate) {
     if (key != "name" && key != "idea" && key != "origin") plan[key] = value;
   }
   return pretty_json(plan);
+}
+
+const ReplayedCandidate* find_candidate(const ReplayedSearch& search, const std::string& id) {
+  const auto found = std::find_if(search.candidates.begin(), search.candidates.end(),
+                                  [&](const auto& one) { return one.id == id; });
+  return found == search.candidates.end() ? nullptr : &*found;
+}
+
+/// The first that is itself of the search.
+const ReplayedCandidate* parent_of(const ReplayedSearch& search,
+                                   const ReplayedCandidate& candidate) {
+  for (const std::string& id : candidate.parents) {
+    const ReplayedCandidate* parent = find_candidate(search, id);
+    if (parent && parent->candidate) return parent;
+  }
+  return nullptr;
 }
 
 class Walk {
@@ -245,26 +258,12 @@ class Walk {
     if (is_seed(candidate)) return "nothing: the search was given it";
     std::vector<std::string> names;
     for (const std::string& id : candidate.parents) {
-      const LibraryKernel* kernel = find(id) ? nullptr : search_.header.find_library_kernel(id);
+      const LibraryKernel* kernel =
+          find_candidate(search_, id) ? nullptr : search_.header.find_library_kernel(id);
       names.push_back(kernel ? "the library's kernel " + id + " (" + first_line(kernel->note) + ")"
                              : id);
     }
     return names.empty() ? "no kernel, the problem alone" : joined(names);
-  }
-
-  const ReplayedCandidate* find(const std::string& id) const {
-    const auto found = std::find_if(search_.candidates.begin(), search_.candidates.end(),
-                                    [&](const auto& one) { return one.id == id; });
-    return found == search_.candidates.end() ? nullptr : &*found;
-  }
-
-  /// The first that is itself of the search.
-  const ReplayedCandidate* parent_of(const ReplayedCandidate& candidate) const {
-    for (const std::string& id : candidate.parents) {
-      const ReplayedCandidate* parent = find(id);
-      if (parent && parent->candidate) return parent;
-    }
-    return nullptr;
   }
 
   Result<Ok> show_code(const ReplayedCandidate& candidate) {
@@ -272,8 +271,15 @@ class Walk {
       page_.paragraph("The reply held no candidate.");
       return Ok{};
     }
-    const ReplayedCandidate* parent = options_.whole_code ? nullptr : parent_of(candidate);
-    if (parent) return show_differences(*parent, candidate);
+    if (!options_.whole_code) {
+      const Result<std::optional<ChangeOfParent>> change = change_of_parent(search_, candidate);
+      if (!change) return change.error();
+      if (*change) {
+        show_difference("kernel.cu", **change, (*change)->source);
+        show_difference("kernel.json", **change, (*change)->plan);
+        return Ok{};
+      }
+    }
     page_.paragraph(candidate.id + "/kernel.cu, whole:");
     page_.code("cuda", safe(candidate.candidate->program.source));
     page_.paragraph(candidate.id + "/kernel.json, whole:");
@@ -281,27 +287,14 @@ class Walk {
     return Ok{};
   }
 
-  Result<Ok> show_differences(const ReplayedCandidate& before, const ReplayedCandidate& after) {
-    Result<Ok> shown = show_difference(before.id, before.candidate->program.source, after.id,
-                                       after.candidate->program.source, "kernel.cu");
-    if (!shown) return shown;
-    return show_difference(before.id, plan_that_runs(*before.candidate), after.id,
-                           plan_that_runs(*after.candidate), "kernel.json");
-  }
-
-  Result<Ok> show_difference(const std::string& before_id, const std::string& before,
-                             const std::string& after_id, const std::string& after,
-                             const std::string& file) {
-    Result<std::string> difference =
-        unified_difference({before_id + "/" + file, before}, {after_id + "/" + file, after});
-    if (!difference) return difference.error();
-    if (difference->empty()) {
-      page_.paragraph(file + ": as in " + before_id + ".");
+  void show_difference(const std::string& file, const ChangeOfParent& change,
+                       const std::string& difference) {
+    if (difference.empty()) {
+      page_.paragraph(file + ": as in " + change.parent + ".");
     } else {
-      page_.paragraph(file + ", the difference to " + before_id + ":");
-      page_.code("diff", safe(*difference));
+      page_.paragraph(file + ", the difference to " + change.parent + ":");
+      page_.code("diff", safe(difference));
     }
-    return Ok{};
   }
 
   const ReplayedSearch& search_;
@@ -311,6 +304,24 @@ class Walk {
 };
 
 }  // namespace
+
+Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& search,
+                                                       const ReplayedCandidate& candidate) {
+  const ReplayedCandidate* parent = candidate.candidate ? parent_of(search, candidate) : nullptr;
+  if (!parent) return std::optional<ChangeOfParent>();
+  const auto difference = [&](const char* file, const std::string& before,
+                              const std::string& after) {
+    return unified_difference({parent->id + "/" + file, before},
+                              {candidate.id + "/" + file, after});
+  };
+  Result<std::string> source = difference("kernel.cu", parent->candidate->program.source,
+                                          candidate.candidate->program.source);
+  if (!source) return source.error();
+  Result<std::string> plan = difference("kernel.json", plan_that_runs(*parent->candidate),
+                                        plan_that_runs(*candidate.candidate));
+  if (!plan) return plan.error();
+  return std::optional(ChangeOfParent{parent->id, std::move(*source), std::move(*plan)});
+}
 
 Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,
                          const Remeasurement* today) {

@@ -313,14 +313,15 @@ std::vector<fs::path> recorded_errors(const fs::path& root) {
 
 Table error_table(const ErrorsRecord& record, const Problem& problem) {
   Table table;
-  table.columns = {{"implementation"},
-                   {"kind"},
-                   {"‖err‖/‖truth‖", true},
-                   {"max err/rms(truth)", true},
-                   {"of 1e-2 + 1e-2·truth", true},
-                   {"of 1e-4 + 1e-4·truth", true},
-                   {"of the bounds", true},
-                   {"verdict"}};
+  table.columns = {
+      {.heading = "implementation", .wraps = true},
+      {.heading = "kind", .rank = 1},
+      {.heading = "‖err‖/‖truth‖", .right_aligned = true, .short_heading = "rms"},
+      {.heading = "max err/rms(truth)", .right_aligned = true, .short_heading = "max"},
+      {.heading = "of 1e-2 + 1e-2·truth", .right_aligned = true, .short_heading = "of 1e-2"},
+      {.heading = "of 1e-4 + 1e-4·truth", .right_aligned = true, .short_heading = "of 1e-4"},
+      {.heading = "of the bounds", .right_aligned = true, .short_heading = "of bounds"},
+      {.heading = "verdict", .wraps = true}};
   std::vector<std::pair<double, const ErrorRow*>> sorted;
   std::vector<const ErrorRow*> without_errors;
   for (const ErrorRow& row : record.rows) {

@@ -50,6 +50,23 @@ std::vector<Status> read_statuses(JsonReader reader) {
   return statuses;
 }
 
+Table gallery_table(const std::vector<Cheat>& cheats) {
+  Table table;
+  table.columns = {{"fixture"}, {"cheat"}, {"verdict"}, {"how it is caught"}, {"seen at"}};
+  for (const Cheat& cheat : cheats) {
+    std::string verdict = std::string("`") + to_string(cheat.status) + "`";
+    for (const Status other : cheat.other_statuses) {
+      verdict += std::string(" or `") + to_string(other) + "`";
+    }
+    for (const std::string& badge : cheat.without_badges) verdict += ", not `" + badge + "`";
+    table.rows.push_back({"`" + cheat.folder.filename().string() + "`", cheat.cheat, verdict,
+                          cheat.caught_by, cheat.source});
+  }
+  return table;
+}
+
+}  // namespace
+
 Result<Cheat> load_cheat(const fs::path& folder) {
   const fs::path path = folder / "expected.json";
   Result<boost::json::value> json = read_json_file(path);
@@ -80,28 +97,11 @@ Result<Cheat> load_cheat(const fs::path& folder) {
   return cheat;
 }
 
-Table gallery_table(const std::vector<Cheat>& cheats) {
-  Table table;
-  table.columns = {{"fixture"}, {"cheat"}, {"verdict"}, {"how it is caught"}, {"seen at"}};
-  for (const Cheat& cheat : cheats) {
-    std::string verdict = std::string("`") + to_string(cheat.status) + "`";
-    for (const Status other : cheat.other_statuses) {
-      verdict += std::string(" or `") + to_string(other) + "`";
-    }
-    for (const std::string& badge : cheat.without_badges) verdict += ", not `" + badge + "`";
-    table.rows.push_back({"`" + cheat.folder.filename().string() + "`", cheat.cheat, verdict,
-                          cheat.caught_by, cheat.source});
-  }
-  return table;
-}
-
-}  // namespace
-
 bool Cheat::allows(Status verdict) const {
   return verdict == status || std::count(other_statuses.begin(), other_statuses.end(), verdict) > 0;
 }
 
-Result<std::vector<Cheat>> load_cheats(const fs::path& root) {
+Result<std::vector<fs::path>> cheat_folders(const fs::path& root) {
   std::vector<fs::path> folders;
   std::error_code status;
   for (fs::directory_iterator it(gallery_folder(root), status), end; !status && it != end;
@@ -110,8 +110,14 @@ Result<std::vector<Cheat>> load_cheats(const fs::path& root) {
   }
   if (status) return Error{gallery_folder(root).string() + ": cannot be listed"};
   std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+Result<std::vector<Cheat>> load_cheats(const fs::path& root) {
+  Result<std::vector<fs::path>> folders = cheat_folders(root);
+  if (!folders) return folders.error();
   std::vector<Cheat> cheats;
-  for (const fs::path& folder : folders) {
+  for (const fs::path& folder : *folders) {
     Result<Cheat> cheat = load_cheat(folder);
     if (!cheat) return cheat.error();
     cheats.push_back(std::move(*cheat));

@@ -33,7 +33,11 @@ struct Cheat {
   bool allows(Status verdict) const;
 };
 
-/// Every fixture below `root`/tests/adversarial, by name. The error names the file and the key.
+/// The fixtures' folders below `root`/tests/adversarial, sorted.
+Result<std::vector<std::filesystem::path>> cheat_folders(const std::filesystem::path& root);
+/// One of them. The error names the file and the key.
+Result<Cheat> load_cheat(const std::filesystem::path& folder);
+/// Every fixture, by name; the first that cannot be read is the error.
 Result<std::vector<Cheat>> load_cheats(const std::filesystem::path& root);
 
 /// tests/adversarial/README.md with the table between its markers made anew from the fixtures.

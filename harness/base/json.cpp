@@ -163,6 +163,21 @@ bool append_line(std::string& text, const json::value& value, std::size_t limit)
   return text.size() <= limit;
 }
 
+/// Numbers by the dozen (samples, say) fill lines instead of having one each.
+void append_filled(std::string& text, const json::array& numbers, const std::string& inner) {
+  std::size_t width = 0;
+  for (const json::value& number : numbers) {
+    const std::string word = scalar_text(number) + (&number == &numbers.back() ? "" : ",");
+    if (width > 0 && width + 1 + word.size() <= line_width) {
+      text += " " + word;
+      width += 1 + word.size();
+    } else {
+      text += (width > 0 ? "\n" : "") + inner + word;
+      width = inner.size() + word.size();
+    }
+  }
+}
+
 /// Appends the value behind `prefix_width` columns of its first line.
 void append_pretty(std::string& text, const json::value& value, std::size_t indent,
                    std::size_t prefix_width) {
@@ -178,7 +193,13 @@ void append_pretty(std::string& text, const json::value& value, std::size_t inde
   }
   const std::string inner(indent + 2, ' ');
   bool first = true;
-  if (const auto* array = value.if_array()) {
+  if (const auto* array = value.if_array();
+      array && std::all_of(array->begin(), array->end(),
+                           [](const auto& entry) { return entry.is_number(); })) {
+    text += "[\n";
+    append_filled(text, *array, inner);
+    text += "\n" + std::string(indent, ' ') + "]";
+  } else if (array) {
     text += "[\n";
     for (const auto& entry : *array) {
       if (!first) text += ",\n";
@@ -214,10 +235,17 @@ std::size_t character_length(std::string_view text, std::size_t at) {
   return 0;
 }
 
-/// Whether a terminal may take the character for a command: below U+0020, and U+007F to U+009F.
+/// Whether a terminal may take the character for a command: below U+0020, and U+007F to U+009F; or
+/// may show what follows in another order or on another line: U+061C, U+200E, U+200F, U+2028 to
+/// U+202E, U+2066 to U+2069.
 bool is_control(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  return byte(0) < 0x20 || byte(0) == 0x7F || (byte(0) == 0xC2 && byte(1) < 0xA0);
+  if (byte(0) < 0x20 || byte(0) == 0x7F || (byte(0) == 0xC2 && byte(1) < 0xA0)) return true;
+  if (character.size() == 2) return byte(0) == 0xD8 && byte(1) == 0x9C;
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  if (byte(1) == 0x81) return byte(2) >= 0xA6 && byte(2) <= 0xA9;
+  return byte(1) == 0x80 &&
+         (byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE));
 }
 
 const json::value null_value;

@@ -6,32 +6,45 @@
 namespace rekernel {
 namespace {
 
-/// Characters, not bytes.
-std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+/// The first `columns` columns of a text.
+std::string_view first_columns(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  for (std::size_t seen = 0; end < text.size(); ++end) {
+    if ((text[end] & 0xC0) != 0x80 && seen++ == columns) break;
+  }
+  return text.substr(0, end);
 }
 
-std::string wrapped_line(std::string_view line, std::size_t columns, std::size_t indent) {
+std::string wrapped_line(std::string_view line, std::size_t columns, std::size_t indent,
+                         LongWords long_words) {
   std::string result;
   std::size_t column = 0;
-  while (true) {
+  const auto start_line = [&] {
+    result += "\n" + std::string(indent, ' ');
+    column = indent;
+  };
+  line = line.substr(0, line.find_last_not_of(' ') + 1);
+  while (!line.empty()) {
     // A word, with the blanks before it.
-    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const std::size_t begin = line.find_first_not_of(' ');
     const std::size_t end = std::min(line.find(' ', begin), line.size());
-    const std::string_view word = line.substr(0, end);
-    const std::size_t width = columns_of(word);
-    if (column > 0 && column + width > columns) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent + width - begin;
-      result += word.substr(begin);
-    } else {
-      result += word;
-      column += width;
-    }
-    if (end == line.size()) return result;
+    std::string_view word = line.substr(0, end);
     line.remove_prefix(end);
+    if (column + columns_of(word) > columns) {
+      const bool first = column == 0;
+      if (!first) start_line();
+      if (!first || long_words == LongWords::broken) word.remove_prefix(begin);
+    }
+    while (long_words == LongWords::broken && column + columns_of(word) > columns) {
+      const std::string_view part = first_columns(word, columns - column);
+      result += part;
+      word.remove_prefix(part.size());
+      start_line();
+    }
+    result += word;
+    column += columns_of(word);
   }
+  return result;
 }
 
 }  // namespace
@@ -45,11 +58,18 @@ std::string joined(const std::vector<std::string>& words, std::string_view separ
   return text;
 }
 
-std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent,
+                    LongWords long_words) {
+  if (columns <= indent) return std::string(text);
   std::string result;
   while (true) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    result += wrapped_line(text.substr(0, end), columns, indent);
+    result += wrapped_line(text.substr(0, end), columns, indent, long_words);
     if (end == text.size()) return result;
     result += '\n';
     text.remove_prefix(end + 1);
@@ -60,6 +80,10 @@ std::string printed(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
   return text;
+}
+
+std::string counted(std::size_t number, const std::string& noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
 }  // namespace rekernel

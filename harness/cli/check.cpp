@@ -13,26 +13,6 @@ namespace po = boost::program_options;
 
 namespace {
 
-boost::json::array to_json(const std::vector<CompileCheck>& checks) {
-  boost::json::array array;
-  for (const CompileCheck& check : checks) {
-    boost::json::array kernels;
-    for (const KernelResources& kernel : check.resources) {
-      kernels.push_back({{"name", kernel.name},
-                         {"registers", kernel.registers},
-                         {"static_shared_bytes", kernel.static_shared_bytes},
-                         {"stack_bytes", kernel.stack_bytes},
-                         {"spill_bytes", kernel.spill_store_bytes + kernel.spill_load_bytes}});
-    }
-    array.push_back({{"candidate", check.candidate},
-                     {"target", check.target},
-                     {"error", check.error},
-                     {"skipped", check.skipped},
-                     {"kernels", std::move(kernels)}});
-  }
-  return array;
-}
-
 Result<std::vector<Candidate>> named_candidates(const std::vector<std::string>& directories) {
   std::vector<Candidate> candidates;
   for (const std::string& directory : directories) {
@@ -50,11 +30,12 @@ int check_command(const std::vector<std::string>& arguments) {
   options.add_options()("directory", po::value<std::vector<std::string>>(),
                         "candidate folders; every committed one by default")(
       "json", po::bool_switch(), "print the findings as JSON");
+  add_table_options(options);
   po::positional_options_description positional;
   positional.add("directory", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel check [DIR…] [options]",
-                      "rekernel check generated/softmax/online_two_pass", options, positional);
+  const ParsedArguments parsed = parse_arguments(
+      arguments, "rekernel check [DIR…] [options]",
+      "rekernel check generated/softmax/cluster_with_prefetch", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
 
   Result<std::vector<Candidate>> candidates =
@@ -64,13 +45,9 @@ int check_command(const std::vector<std::string>& arguments) {
   Result<Compiler> compiler = Compiler::load();
   if (!compiler) return bad_input(compiler.error());
 
-  std::vector<CompileCheck> checks;
-  {
-    Progress progress;
-    progress.show("compiling " + std::to_string(candidates->size()) + " candidates …");
-    checks = compile_all(*compiler, *candidates);
-  }
-  std::cout << (parsed.flag("json") ? pretty_json(to_json(checks)) : compile_text(checks));
+  const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
+  std::cout << (parsed.flag("json") ? pretty_json(compile_json(checks))
+                                    : compile_text(checks, table_format(parsed)));
   return all_compile(checks) ? exit_good : exit_verdict_failed;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/records/table.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -68,6 +70,25 @@ int bad_input(const Error& error);
 /// and `results/`, else the folder that the program was built from.
 std::filesystem::path project_root();
 
+/// Adds --wide and --csv, for a command that shows tables.
+void add_table_options(boost::program_options::options_description& options);
+
+/// How a command shows its tables.
+struct TableFormat {
+  TextStyle style;
+  bool csv = false;
+
+  /// The table, and under it, if columns were left out, their names.
+  std::string shown(const Table& table) const;
+  /// Words under a table: none in CSV.
+  std::string words(const std::string& text) const;
+};
+/// For this standard output: colours only on a terminal, and none where NO_COLOR is set
+/// (no-color.org); lines of at most 100 columns, or of a narrower terminal's.
+TextStyle terminal_style();
+/// The same, as the options ask.
+TableFormat table_format(const ParsedArguments& parsed);
+
 /// A line on standard error that is rewritten in place, on terminals only. Cleared when it goes.
 class Progress {
  public:
@@ -76,9 +97,12 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void show(std::string_view text);
+  /// "[3/12] TEXT, about 40 s left", where `done` of `total` parts of a work are done.
+  void step(std::size_t done, std::size_t total, std::string_view text);
 
  private:
   bool terminal_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace rekernel

@@ -1,12 +1,13 @@
 #include "harness/cli/compile_all.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
+#include <mutex>
 #include <set>
 #include <thread>
 
 #include "harness/base/parallel.h"
 #include "harness/compile/compile_isolated.h"
-#include "harness/records/report.h"
 
 namespace rekernel {
 
@@ -33,19 +34,26 @@ CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
 
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates) {
-  struct Job {
-    const Candidate* candidate;
-    std::string target;
-  };
-  std::vector<Job> jobs;
+  std::vector<CompileJob> jobs;
   for (const Candidate& candidate : candidates) {
     for (const std::string& target : targets_of(candidate.arch)) {
       jobs.push_back({&candidate, target});
     }
   }
+  return compile_jobs(compiler, jobs);
+}
+
+std::vector<CompileCheck> compile_jobs(const Compiler& compiler,
+                                       const std::vector<CompileJob>& jobs) {
   std::vector<CompileCheck> checks(jobs.size());
+  std::mutex shown;
+  std::size_t done = 0;
+  Progress progress;
+  progress.step(0, jobs.size(), "compiling");
   for_each_in_parallel(jobs.size(), std::thread::hardware_concurrency(), [&](std::size_t i) {
     checks[i] = compile_one(compiler, *jobs[i].candidate, jobs[i].target);
+    const std::lock_guard lock(shown);
+    progress.step(++done, jobs.size(), "compiling");
   });
   return checks;
 }
@@ -64,15 +72,18 @@ std::string skipped_text(const std::vector<CompileCheck>& checks) {
   return text;
 }
 
-std::string compile_text(const std::vector<CompileCheck>& checks) {
+Table compile_table(const std::vector<CompileCheck>& checks) {
   Table table;
-  table.columns = {{"candidate"},           {"target"},       {"kernel"}, {"registers", true},
-                   {"static shared", true}, {"spills", true}, {"verdict"}};
-  std::string errors;
+  table.columns = {{.heading = "candidate"},
+                   {.heading = "target"},
+                   {.heading = "kernel"},
+                   {.heading = "registers", .right_aligned = true},
+                   {.heading = "static shared", .right_aligned = true, .short_heading = "shared"},
+                   {.heading = "spills", .right_aligned = true},
+                   {.heading = "verdict", .good = "compiles"}};
   for (const CompileCheck& check : checks) {
     if (!check.error.empty()) {
       table.rows.push_back({check.candidate, check.target, "", "", "", "", "failed"});
-      errors += check.candidate + " for " + check.target + ": " + check.error + "\n";
       continue;
     }
     if (!check.skipped.empty()) {
@@ -85,7 +96,38 @@ std::string compile_text(const std::vector<CompileCheck>& checks) {
            std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes), "compiles"});
     }
   }
-  return to_text(table) + errors + skipped_text(checks);
+  return table;
+}
+
+std::string compile_text(const std::vector<CompileCheck>& checks, const TableFormat& format) {
+  std::string text = format.shown(compile_table(checks));
+  if (format.csv) return text;
+  for (const CompileCheck& check : checks) {
+    // A compiler's log has its own lines.
+    if (check.error.empty()) continue;
+    text += check.candidate + " for " + check.target + ": " + check.error + "\n";
+  }
+  return text + skipped_text(checks);
+}
+
+boost::json::array compile_json(const std::vector<CompileCheck>& checks) {
+  boost::json::array array;
+  for (const CompileCheck& check : checks) {
+    boost::json::array kernels;
+    for (const KernelResources& kernel : check.resources) {
+      kernels.push_back({{"name", kernel.name},
+                         {"registers", kernel.registers},
+                         {"static_shared_bytes", kernel.static_shared_bytes},
+                         {"stack_bytes", kernel.stack_bytes},
+                         {"spill_bytes", kernel.spill_store_bytes + kernel.spill_load_bytes}});
+    }
+    array.push_back({{"candidate", check.candidate},
+                     {"target", check.target},
+                     {"error", check.error},
+                     {"skipped", check.skipped},
+                     {"kernels", std::move(kernels)}});
+  }
+  return array;
 }
 
 }  // namespace rekernel

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "harness/candidate/candidate.h"
+#include "harness/cli/command.h"
 #include "harness/compile/compile.h"
 
 namespace rekernel {
@@ -17,16 +19,28 @@ struct CompileCheck {
   std::vector<KernelResources> resources;
 };
 
-/// Compiles every candidate for all its targets on all cores, in a child each; results in the
-/// candidates' order.
+struct CompileJob {
+  const Candidate* candidate = nullptr;
+  std::string target;
+};
+
+/// Compiles on all cores, in a child each, with its progress on a terminal; results in the jobs'
+/// order.
+std::vector<CompileCheck> compile_jobs(const Compiler& compiler,
+                                       const std::vector<CompileJob>& jobs);
+
+/// The same of every candidate for all its targets; results in the candidates' order.
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates);
 
 /// Whether nothing failed. What was skipped did not fail.
 bool all_compile(const std::vector<CompileCheck>& checks);
 
-/// One line a kernel: registers, shared memory, spills; or the error. Then skipped_text().
-std::string compile_text(const std::vector<CompileCheck>& checks);
+/// One line a kernel: registers, shared memory, spills.
+Table compile_table(const std::vector<CompileCheck>& checks);
+/// The table, and under it what did not compile and skipped_text(); in CSV the table alone.
+std::string compile_text(const std::vector<CompileCheck>& checks, const TableFormat& format);
+boost::json::array compile_json(const std::vector<CompileCheck>& checks);
 
 /// A line for every reason why something was not compiled: an older NVRTC does not know the newest
 /// targets.

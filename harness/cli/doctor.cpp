@@ -75,6 +75,7 @@ int doctor_command(const std::vector<std::string>& arguments) {
   namespace po = boost::program_options;
   po::options_description options;
   options.add_options()("json", po::bool_switch(), "print the findings as JSON");
+  add_table_options(options);
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel doctor [options]", "rekernel doctor", options);
   if (parsed.exit_status) return *parsed.exit_status;
@@ -90,12 +91,19 @@ int doctor_command(const std::vector<std::string>& arguments) {
     std::cout << pretty_json(json);
   } else {
     Table table;
-    table.columns = {{"what"}, {"here"}, {"for"}, {"detail"}};
+    table.columns = {{.heading = "what"},
+                     {.heading = "here", .good = "yes"},
+                     {.heading = "for", .wraps = true},
+                     {.heading = "detail", .wraps = true}};
     for (const Finding& one : findings) {
       table.rows.push_back({one.what, one.present ? "yes" : "no", one.enables, one.detail});
     }
-    std::cout << to_text(table) << "\nproject " << project_root().string() << "\ncache   "
-              << cache_directory().string() << "\n";
+    const TableFormat format = table_format(parsed);
+    std::cout << format.shown(table);
+    if (!format.csv) {
+      std::cout << "\nproject " << project_root().string() << "\ncache   "
+                << cache_directory().string() << "\n";
+    }
   }
   // Without the compiler nothing works; everything else only narrows what can be measured.
   return findings.front().present ? exit_good : exit_verdict_failed;

@@ -33,6 +33,14 @@ std::vector<std::string> kernels_of(const std::vector<Candidate>& candidates,
   return names;
 }
 
+std::string list_line(const std::string& name, const std::vector<std::string>& words) {
+  constexpr std::size_t indent = 14;
+  const std::string start = "  " + name;
+  return wrapped(start + std::string(indent - start.size(), ' ') + joined(words), page_columns,
+                 indent) +
+         "\n";
+}
+
 std::vector<std::string> trajectories(const std::filesystem::path& root) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -93,11 +101,14 @@ int list_command(const std::vector<std::string>& arguments) {
   for (const Problem& problem : catalog()) {
     std::vector<std::string> tensors;
     for (const Tensor& tensor : problem.tensors) tensors.push_back(shape_text(tensor));
-    std::cout << problem.id << ": " << problem.title << "\n  tensors     " << joined(tensors)
-              << "\n  references  " << joined(library_reference_ids(problem.id))
-              << "\n  kernels     " << joined(kernels_of(*candidates, problem.id)) << "\n";
+    std::cout << problem.id << ": " << problem.title << "\n"
+              << list_line("tensors", tensors)
+              << list_line("references", library_reference_ids(problem.id))
+              << list_line("kernels", kernels_of(*candidates, problem.id));
   }
-  if (!recorded.empty()) std::cout << "trajectories: " << joined(recorded) << "\n";
+  if (!recorded.empty()) {
+    std::cout << wrapped("trajectories: " + joined(recorded), page_columns, 2) << "\n";
+  }
   return exit_good;
 }
 

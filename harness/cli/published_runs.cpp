@@ -34,11 +34,12 @@ Result<std::vector<ReplayedSearch>> published_runs(const std::filesystem::path& 
   return runs;
 }
 
-std::string published_runs_text(const std::vector<ReplayedSearch>& runs) {
+std::string published_runs_text(const std::vector<ReplayedSearch>& runs,
+                                const TableFormat& format) {
   std::string text;
   for (const ReplayedSearch& run : runs) {
-    text += run.header.name + "\n" + to_text(fitted(round_table(run))) +
-            wrapped(published_run_caption(run)) + "\n";
+    text += run.header.name + "\n" + format.shown(round_table(run)) + "\n" +
+            format.words(published_run_caption(run));
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "harness/cli/command.h"
 #include "ops/result.h"
 #include "replay/replayer.h"
 
@@ -13,7 +14,7 @@ namespace rekernel {
 Result<std::vector<ReplayedSearch>> published_runs(const std::filesystem::path& root);
 
 /// Their round tables, each with its caption, as text for a terminal.
-std::string published_runs_text(const std::vector<ReplayedSearch>& runs);
+std::string published_runs_text(const std::vector<ReplayedSearch>& runs, const TableFormat& format);
 /// The same as Markdown.
 std::string published_runs_markdown(const std::vector<ReplayedSearch>& runs);
 

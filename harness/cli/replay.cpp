@@ -11,7 +11,6 @@
 #include "replay/metrics.h"
 #include "replay/replay_report.h"
 #include "replay/replayer.h"
-#include "replay/time_left.h"
 #include "replay/walk.h"
 
 namespace rekernel {
@@ -45,18 +44,17 @@ std::optional<Interruption> measure(const ParsedArguments& parsed, const Replaye
   Progress progress;
   const auto say = [&progress](const std::string& text) {
     progress.show("");
-    std::cerr << wrapped(text, 100, 2) << std::endl;
+    std::cerr << wrapped(text, page_columns, 2) << std::endl;
   };
   DeviceEvaluator evaluator(local_evaluator(gpus, search.header.settings.references,
                                             target_here(gpus, search.header), say));
-  const auto total = std::count_if(search.candidates.begin(), search.candidates.end(),
-                                   [](const auto& one) { return one.candidate.has_value(); });
-  const TimeLeft left(static_cast<std::size_t>(total));
-  progress.show("candidates measured: " + left.text(0) + " …");
+  const auto total = static_cast<std::size_t>(
+      std::count_if(search.candidates.begin(), search.candidates.end(),
+                    [](const auto& one) { return one.candidate.has_value(); }));
+  progress.step(0, total, "candidates measured");
   return measure_again(
       search, evaluator,
-      [&](std::size_t done) { progress.show("candidates measured: " + left.text(done) + " …"); },
-      result);
+      [&](std::size_t done) { progress.step(done, total, "candidates measured"); }, result);
 }
 
 Result<Ok> write_report(const fs::path& folder, const ReplayedSearch& search,
@@ -76,15 +74,19 @@ std::string name_of(const fs::path& path) {
 
 /// `named`: what the user calls the trajectory.
 void print_report(const ReplayedSearch& search, const std::string& named,
-                  const Remeasurement* today) {
+                  const Remeasurement* today, const TableFormat& format) {
+  if (format.csv) {
+    std::cout << to_csv(today ? remeasured_table(search, *today) : round_table(search));
+    return;
+  }
   std::cout << search.header.name << ": " << search.header.problem << " for "
             << search.header.device.name << "; " << search.events
             << " events reproduced byte for byte\n"
-            << to_text(fitted(round_table(search, today))) << "\n"
+            << format.shown(round_table(search, today)) << "\n"
             << metrics_text(search);
   if (today) {
     std::cout << "\n"
-              << to_text(fitted(remeasured_table(search, *today))) << "\n"
+              << format.shown(remeasured_table(search, *today)) << "\n"
               << changed_choices_text(*today);
   }
   std::cout << "each round's ideas and code: rekernel replay " << named << " --walk\n";
@@ -100,7 +102,8 @@ bool walks(const ParsedArguments& parsed) {
 bool to_be_watched(const ParsedArguments& parsed, const ReplayedSearch& search) {
   const bool asked_for =
       parsed.has("trajectory") && parsed.get<std::vector<std::string>>("trajectory").size() == 1;
-  return asked_for && search.header.published && !parsed.flag("table") && !parsed.flag("json");
+  return asked_for && search.header.published && !parsed.flag("table") && !parsed.flag("json") &&
+         !parsed.flag("csv");
 }
 
 /// The share of problems for which a search found something correct and fast.
@@ -141,15 +144,17 @@ int print_walk(const ParsedArguments& parsed, const ReplayedSearch& search,
   return exit_good;
 }
 
-/// One trajectory: replay, measure, report. The exit status, and the search in `kept`.
+/// One trajectory: replay, measure, report. The exit status, and the search in `kept`. What the
+/// progress shows goes before anything is printed.
 int replay_one(const ParsedArguments& parsed, const fs::path& path,
-               std::vector<ReplayedSearch>& kept, boost::json::array& reports) {
+               std::vector<ReplayedSearch>& kept, boost::json::array& reports, Progress& progress) {
   const bool measuring = parsed.flag("measure");
   const bool tables_alone = !parsed.has("trajectory") || parsed.flag("table");
   const bool with_code = measuring || walks(parsed) || !tables_alone;
   // A walk shows what there is; the other reports are of whole searches.
   Replay replay = replay_exactly(path, with_code ? KeepCandidates::yes : KeepCandidates::no,
                                  walks(parsed) ? Unfinished::accepted : Unfinished::refused);
+  progress.show("");
   if (replay.interruption) return exit_status_of(*replay.interruption);
   if (parsed.has("extract")) return extract(parsed, replay.search);
   Remeasurement today;
@@ -170,7 +175,7 @@ int replay_one(const ParsedArguments& parsed, const fs::path& path,
       if (const int status = print_walk(parsed, replay.search, shown)) return status;
       std::cout << "\n";
     }
-    print_report(replay.search, name_of(path), shown);
+    print_report(replay.search, name_of(path), shown, table_format(parsed));
   }
   kept.push_back(std::move(replay.search));
   return exit_good;
@@ -178,10 +183,11 @@ int replay_one(const ParsedArguments& parsed, const fs::path& path,
 
 /// Options that only mean something beside others.
 Result<Ok> check_combination(const ParsedArguments& parsed) {
-  const bool other_output = parsed.flag("json") || parsed.flag("table") || parsed.has("extract");
+  const bool other_output =
+      parsed.flag("json") || parsed.flag("table") || parsed.flag("csv") || parsed.has("extract");
   if (walks(parsed) && other_output) {
     return Error{
-        "--walk, --round, --code, --markdown: expected none of --json, --table and "
+        "--walk, --round, --code, --markdown: expected none of --json, --table, --csv and "
         "--extract with them"};
   }
   if (parsed.flag("table") && parsed.has("extract")) {
@@ -217,6 +223,7 @@ int replay_command(const std::vector<std::string>& arguments) {
       "record", po::bool_switch(),
       "with --extract: the search's measurement becomes the kernel's in results/<gpu>/bench.json");
   add_gpu_options(options);
+  add_table_options(options);
   po::positional_options_description positional;
   positional.add("trajectory", -1);
   const ParsedArguments parsed =
@@ -236,17 +243,19 @@ int replay_command(const std::vector<std::string>& arguments) {
     paths = recorded_trajectories(project_root());
   }
   if (paths.empty()) return bad_input({"no trajectory is recorded yet"});
-  if (parsed.has("extract") && paths.size() != 1) {
-    return bad_input({"--extract: expected one trajectory"});
+  if ((parsed.has("extract") || parsed.flag("csv")) && paths.size() != 1) {
+    return bad_input({"--extract and --csv: expected one trajectory"});
   }
   int status = exit_good;
   std::vector<ReplayedSearch> searches;
   boost::json::array reports;
-  for (const fs::path& path : paths) {
-    status = std::max(status, replay_one(parsed, path, searches, reports));
+  Progress progress;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    progress.step(i, paths.size(), "replaying");
+    status = std::max(status, replay_one(parsed, paths[i], searches, reports, progress));
   }
   if (parsed.flag("json")) std::cout << pretty_json(reports);
-  if (searches.size() > 1 && !parsed.flag("json")) print_fast_p(searches);
+  if (searches.size() > 1 && !parsed.flag("json") && !parsed.flag("csv")) print_fast_p(searches);
   return status;
 }
 

@@ -1,25 +1,64 @@
 #include "harness/records/report.h"
 
+#include <stdlib.h>
+
+#include <boost/json.hpp>
 #include <iostream>
+#include <set>
 
 #include "harness/audit/errors.h"
 #include "harness/audit/gallery.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
-#include "harness/cli/bench.h"
+#include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/published_runs.h"
 #include "harness/cli/readme.h"
+#include "harness/cli/report_data.h"
+#include "harness/cli/report_html.h"
+#include "harness/cli/results.h"
 #include "harness/records/noise.h"
 
 namespace rekernel {
 
 namespace po = boost::program_options;
+namespace fs = std::filesystem;
 
 namespace {
 
-/// All or nothing: what cannot be made leaves every page as it is.
-int rewrite_pages(const std::filesystem::path& root) {
+/// The pictures of results/pictures/ that the README shows, by their names there.
+std::set<std::string> pictures_of(const std::string& readme) {
+  constexpr std::string_view folder = "(results/pictures/";
+  std::set<std::string> names;
+  for (std::size_t at = 0; (at = readme.find(folder, at)) != std::string::npos;) {
+    at += folder.size();
+    const std::size_t end = readme.find(')', at);
+    if (end != std::string::npos) names.insert(readme.substr(at, end - at));
+  }
+  return names;
+}
+
+/// Makes a report, and keeps of it the pictures that the README shows.
+Result<Ok> rewrite_pictures(const fs::path& root, const std::string& readme) {
+  const std::set<std::string> names = pictures_of(readme);
+  if (names.empty()) return Ok{};
+  std::string scratch = (fs::temp_directory_path() / "rekernel-pictures-XXXXXX").string();
+  if (!::mkdtemp(scratch.data())) return Error{scratch + ": cannot be made"};
+  RecordComplaints complaints(root);
+  Result<Ok> done = write_html_report(report_data(complaints), fs::path(scratch) / "report");
+  for (auto name = names.begin(); done && name != names.end(); ++name) {
+    Result<std::string> picture = read_file(fs::path(scratch) / "report" / "pictures" / *name);
+    done = picture ? write_file_atomically(root / "results" / "pictures" / *name, *picture)
+                   : Result<Ok>(Error{"README.md: the report has no picture " + *name});
+  }
+  std::error_code ignored;
+  fs::remove_all(scratch, ignored);
+  return done;
+}
+
+/// All or nothing: what cannot be made leaves every page as it is. The pictures come last.
+int rewrite_pages(const fs::path& root) {
   std::vector<std::pair<const char*, Result<std::string>>> pages;
   pages.emplace_back("README.md", generated_readme(root));
   pages.emplace_back("tests/adversarial/README.md", gallery_page(root));
@@ -33,40 +72,81 @@ int rewrite_pages(const std::filesystem::path& root) {
     Result<Ok> written = write_file_atomically(root / name, *page);
     if (!written) return bad_input(written.error());
   }
+  const Result<Ok> pictures = rewrite_pictures(root, *pages.front().second);
+  return pictures ? exit_good : bad_input(pictures.error());
+}
+
+/// What cannot be read is named here and on the pages; the rest is made.
+int write_pages(const fs::path& root, const fs::path& folder) {
+  // Before the work: a folder that is not ours is refused at once.
+  if (Result<Ok> good = check_report_folder(folder); !good) return bad_input(good.error());
+  RecordComplaints complaints(root);
+  const boost::json::object data = report_data(complaints);
+  for (const Complaint& one : complaints.all()) bad_input({one.file + ": " + one.message});
+  if (Result<Ok> made = write_html_report(data, folder); !made) return bad_input(made.error());
+  std::cout << fs::absolute(folder / "index.html").lexically_normal().string() << "\n";
+  return complaints.any_unreadable() ? exit_bad_input : exit_good;
+}
+
+int print_text(const RecordedResults& results, const TableFormat& format) {
+  for (const auto& [path, bench] : results.benches) {
+    std::cout << bench_text(bench, results.published, format) << "\n";
+  }
+  std::cout << published_runs_text(results.published_runs, format);
   return exit_good;
+}
+
+int print_markdown(const RecordedResults& results) {
+  for (const auto& [path, bench] : results.benches) {
+    std::cout << to_markdown(bench_table(bench, results.published)) << "\n"
+              << bench_caption(bench) << "\n";
+  }
+  std::cout << published_runs_markdown(results.published_runs);
+  return exit_good;
+}
+
+/// The outputs exclude each other.
+Result<Ok> check_outputs(const ParsedArguments& parsed) {
+  std::vector<std::string> asked;
+  for (const char* name : {"markdown", "json", "csv", "readme"}) {
+    if (parsed.flag(name)) asked.push_back(std::string("--") + name);
+  }
+  if (parsed.has("html")) asked.emplace_back("--html");
+  if (asked.size() > 1) return Error{joined(asked, " and ") + ": expected one of them"};
+  return Ok{};
 }
 
 }  // namespace
 
 int report_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("markdown", po::bool_switch(), "Markdown instead of text")(
+  options.add_options()(
+      "html", po::value<std::string>(),
+      "make pages for a browser in this folder: a new one, an empty one, or a report")(
+      "markdown", po::bool_switch(), "Markdown instead of text")("json", po::bool_switch(),
+                                                                 "the same as JSON")(
       "readme", po::bool_switch(),
-      "rewrite the generated tables of README.md and of the pages in the folders instead");
+      "rewrite the generated tables of README.md and of the pages in the folders, and the "
+      "pictures that README.md shows, instead");
+  add_table_options(options);
   const ParsedArguments parsed = parse_arguments(arguments, "rekernel report [options]",
-                                                 "rekernel report --markdown", options);
+                                                 "rekernel report --html report", options);
   if (parsed.exit_status) return *parsed.exit_status;
+  if (Result<Ok> checked = check_outputs(parsed); !checked) return bad_input(checked.error());
 
-  const std::filesystem::path root = project_root();
-  if (parsed.flag("readme")) {
-    return rewrite_pages(root);
+  const fs::path root = project_root();
+  if (parsed.flag("readme")) return rewrite_pages(root);
+  if (parsed.has("html")) return write_pages(root, parsed.get<std::string>("html"));
+  const Result<RecordedResults> results = load_results(root);
+  if (!results) return bad_input(results.error());
+  if (parsed.flag("markdown")) return print_markdown(*results);
+  if (parsed.flag("json")) {
+    std::cout << pretty_json(to_json(*results));
+  } else if (parsed.flag("csv")) {
+    std::cout << to_csv(bench_table_of_all(*results));
+  } else {
+    print_text(*results, table_format(parsed));
   }
-  Result<std::map<std::string, PublishedFigures>> published = load_published(root);
-  if (!published) return bad_input(published.error());
-  for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench(path);
-    if (!bench) return bad_input(bench.error());
-    if (parsed.flag("markdown")) {
-      std::cout << to_markdown(bench_table(*bench, *published)) << "\n"
-                << bench_caption(*bench) << "\n";
-    } else {
-      std::cout << bench_text(*bench, root);
-    }
-  }
-  Result<std::vector<ReplayedSearch>> runs = published_runs(root);
-  if (!runs) return bad_input(runs.error());
-  std::cout << (parsed.flag("markdown") ? published_runs_markdown(*runs)
-                                        : "\n" + published_runs_text(*runs));
   return exit_good;
 }
 

@@ -8,6 +8,7 @@
 #include "harness/cli/compile_all.h"
 #include "harness/cli/published_runs.h"
 #include "harness/cli/references.h"
+#include "harness/cli/results.h"
 
 namespace rekernel {
 
@@ -16,44 +17,60 @@ namespace po = boost::program_options;
 namespace {
 
 int reproduce_on_gpu(const std::filesystem::path& root, const std::vector<Candidate>& candidates,
-                     bool json) {
+                     const ParsedArguments& parsed) {
+  const Result<std::map<std::string, PublishedFigures>> published = load_published(root);
+  if (!published) return bad_input(published.error());
   BenchOptions options;
   options.pytorch = pytorch_is_installed();
   Result<Bench> bench = run_bench(candidates, options);
   if (!bench) return bad_input(bench.error());
-  std::cout << (json ? pretty_json(to_json(*bench)) : bench_text(*bench, root));
+  std::cout << (parsed.flag("json") ? pretty_json(to_json(*bench))
+                                    : bench_text(*bench, *published, table_format(parsed)));
   const bool all_passed = std::all_of(bench->rows.begin(), bench->rows.end(),
                                       [](const auto& row) { return row.status == Status::passed; });
   return all_passed ? exit_good : exit_verdict_failed;
 }
 
+void print_record(const RecordedResults& results, const std::vector<CompileCheck>& checks,
+                  const std::string& why, const TableFormat& format) {
+  std::cout << format.words("This machine cannot measure (" + why + ").")
+            << format.words(
+                   "Every committed kernel, compiled for every architecture that it runs on:")
+            << "\n"
+            << compile_text(checks, format) << "\n";
+  for (const auto& [path, bench] : results.benches) {
+    std::cout << format.words("RECORDED, not measured here (" + path.string() + "):") << "\n"
+              << bench_text(bench, results.published, format) << "\n";
+  }
+  if (!results.published_runs.empty()) {
+    std::cout << format.words(
+                     "RECORDED, published runs re-created (`rekernel replay NAME --measure` times "
+                     "them on a GPU):")
+              << "\n"
+              << published_runs_text(results.published_runs, format);
+  }
+}
+
+/// What can be shown without a GPU. In CSV, the recorded results alone: one file holds one table.
 int reproduce_from_record(const std::filesystem::path& root,
-                          const std::vector<Candidate>& candidates, const std::string& why) {
-  std::cout << "This machine cannot measure (" << why << ").\n"
-            << "Compiling every committed kernel for every architecture that it runs on:\n\n";
+                          const std::vector<Candidate>& candidates, const std::string& why,
+                          const ParsedArguments& parsed) {
+  Result<RecordedResults> results = load_results(root);
+  if (!results) return bad_input(results.error());
   Result<Compiler> compiler = Compiler::load();
   if (!compiler) return bad_input(compiler.error());
-  std::vector<CompileCheck> checks;
-  {
-    Progress progress;
-    progress.show("compiling …");
-    checks = compile_all(*compiler, candidates);
-  }
-  std::cout << compile_text(checks) << "\n";
-
-  for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench(path);
-    if (!bench) return bad_input(bench.error());
-    std::cout << "RECORDED, not measured here (" << std::filesystem::relative(path, root).string()
-              << "):\n\n"
-              << bench_text(*bench, root) << "\n";
-  }
-  Result<std::vector<ReplayedSearch>> runs = published_runs(root);
-  if (!runs) return bad_input(runs.error());
-  if (!runs->empty()) {
-    std::cout << "RECORDED, published runs re-created (`rekernel replay NAME --measure` times them "
-                 "on a GPU):\n\n"
-              << published_runs_text(*runs);
+  const std::vector<CompileCheck> checks = compile_all(*compiler, candidates);
+  const TableFormat format = table_format(parsed);
+  if (parsed.flag("json")) {
+    boost::json::object json = to_json(*results);
+    json["measured_here"] = false;
+    json["why_not"] = why;
+    json["compiled"] = compile_json(checks);
+    std::cout << pretty_json(json);
+  } else if (format.csv) {
+    std::cout << to_csv(bench_table_of_all(*results));
+  } else {
+    print_record(*results, checks, why, format);
   }
   return all_compile(checks) ? exit_good : exit_verdict_failed;
 }
@@ -62,7 +79,9 @@ int reproduce_from_record(const std::filesystem::path& root,
 
 int reproduce_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("json", po::bool_switch(), "with a GPU: print the record as JSON");
+  options.add_options()("json", po::bool_switch(),
+                        "print what was measured, or without a GPU what is recorded, as JSON");
+  add_table_options(options);
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel reproduce [options]", "rekernel reproduce", options);
   if (parsed.exit_status) return *parsed.exit_status;
@@ -71,8 +90,8 @@ int reproduce_command(const std::vector<std::string>& arguments) {
   Result<std::vector<Candidate>> candidates = committed_candidates(root);
   if (!candidates) return bad_input(candidates.error());
   Result<int> devices = device_count();
-  if (!devices) return reproduce_from_record(root, *candidates, devices.error().message);
-  return reproduce_on_gpu(root, *candidates, parsed.flag("json"));
+  if (!devices) return reproduce_from_record(root, *candidates, devices.error().message, parsed);
+  return reproduce_on_gpu(root, *candidates, parsed);
 }
 
 }  // namespace rekernel

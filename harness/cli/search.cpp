@@ -32,7 +32,7 @@ class Notices {
   void show(const std::string& text) { progress_.show(text); }
   void say(const std::string& text) {
     progress_.show("");
-    std::cerr << wrapped(text, 100, 2) << std::endl;
+    std::cerr << wrapped(text, page_columns, 2) << std::endl;
   }
 
  private:
@@ -110,11 +110,11 @@ int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, cons
   if (parsed.flag("json")) {
     std::cout << pretty_json(replay_json(search));
   } else if (!search.rounds.empty()) {
-    std::cout << to_text(fitted(round_table(search))) << "\n" << metrics_text(search);
+    std::cout << to_text(round_table(search), terminal_style()) << "\n" << metrics_text(search);
   }
   if (!end.interruption) return report_over(search, end.reason);
   if (end.interruption->kind == Interruption::Kind::waiting) {
-    std::cerr << wrapped(end.interruption->message, 100, 4) << "\n";
+    std::cerr << wrapped(end.interruption->message, page_columns, 4) << "\n";
     return exit_waiting;
   }
   bad_input({end.interruption->message});

@@ -6,6 +6,7 @@
 #include "harness/audit/gallery.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
@@ -77,9 +78,12 @@ void check_every_problem_has_a_kernel(const std::vector<Candidate>& candidates,
 void check_trajectories(const std::filesystem::path& root, const std::vector<Candidate>& candidates,
                         Complaints& complaints) {
   std::map<std::string, std::map<std::string, std::string>> sha256_by_trajectory;
-  for (const std::filesystem::path& path : recorded_trajectories(root)) {
-    const std::string name = "trajectories/" + path.filename().string();
-    const Replay replay = replay_exactly(path);
+  const std::vector<std::filesystem::path> paths = recorded_trajectories(root);
+  Progress progress;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string name = "trajectories/" + paths[i].filename().string();
+    progress.step(i, paths.size(), "replaying recorded searches");
+    const Replay replay = replay_exactly(paths[i]);
     if (replay.interruption) complaints.push_back(name + ": " + replay.interruption->message);
     for (const ReplayedCandidate& one : replay.search.candidates) {
       sha256_by_trajectory[name][one.id] = one.sha256;
@@ -166,14 +170,8 @@ int verify_command(const std::vector<std::string>& arguments) {
   if (!compiler) return bad_input(compiler.error());
 
   Complaints complaints;
-  std::string skipped;
-  {
-    Progress progress;
-    progress.show("compiling …");
-    const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
-    check_compilation(checks, complaints);
-    skipped = skipped_text(checks);
-  }
+  const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
+  check_compilation(checks, complaints);
   check_every_problem_has_a_kernel(*candidates, complaints);
   check_trajectories(root, *candidates, complaints);
   if (Result<Ok> read = check_results(root, *candidates, complaints); !read) {
@@ -184,8 +182,8 @@ int verify_command(const std::vector<std::string>& arguments) {
   if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
   for (const std::string& complaint : complaints) std::cout << complaint << "\n";
-  std::cout << skipped << candidates->size() << " kernels, " << complaints.size()
-            << " complaints\n";
+  std::cout << skipped_text(checks) << counted(candidates->size(), "kernel") << ", "
+            << counted(complaints.size(), "complaint") << "\n";
   return complaints.empty() ? exit_good : exit_verdict_failed;
 }
 

@@ -152,17 +152,18 @@ std::vector<fs::path> recorded_noises(const fs::path& root) {
 
 Table noise_table(const NoiseRecord& record) {
   Table table;
-  table.columns = {{"problem"},
-                   {"timed against itself"},
-                   {"ms", true},
-                   {"runs", true},
-                   {"samples a side", true},
-                   {"intervals that contain 1", true},
-                   {"half width, median", true},
-                   {"half width, largest", true},
-                   {"rejected samples", true},
-                   {"criterion"},
-                   {"measured"}};
+  table.columns = {
+      {.heading = "problem"},
+      {.heading = "timed against itself"},
+      {.heading = "ms", .right_aligned = true},
+      {.heading = "runs", .right_aligned = true},
+      {.heading = "samples a side", .right_aligned = true, .rank = 2},
+      {.heading = "intervals that contain 1", .right_aligned = true, .short_heading = "with 1"},
+      {.heading = "half width, median", .right_aligned = true, .rank = 1},
+      {.heading = "half width, largest", .right_aligned = true, .short_heading = "widest"},
+      {.heading = "rejected samples", .right_aligned = true, .rank = 2},
+      {.heading = "criterion", .good = "holds"},
+      {.heading = "measured", .rank = 1}};
   for (const NoiseRow& row : record.rows) {
     const NoiseSummary summary = summarise(row);
     table.rows.push_back({row.problem, row.subject, milliseconds(summary.median_ns),

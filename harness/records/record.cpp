@@ -21,6 +21,39 @@ constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 /// Percentages are recorded to one decimal.
 double one_decimal(double value) { return std::round(value * 10.0) / 10.0; }
 
+void put_samples(boost::json::object& json, const std::vector<std::int64_t>& samples_ns) {
+  if (!samples_ns.empty()) json["samples_ns"] = boost::json::value_from(samples_ns);
+}
+
+std::vector<std::int64_t> optional_samples(JsonReader& reader) {
+  std::vector<std::int64_t> samples_ns;
+  if (auto samples = reader.optional("samples_ns")) {
+    for (JsonReader& sample : samples->array()) samples_ns.push_back(sample.integer(0, most));
+  }
+  return samples_ns;
+}
+
+boost::json::object to_json(const KernelResources& kernel) {
+  return {{"name", kernel.name},
+          {"registers", kernel.registers},
+          {"static_shared_bytes", kernel.static_shared_bytes},
+          {"stack_bytes", kernel.stack_bytes},
+          {"spill_store_bytes", kernel.spill_store_bytes},
+          {"spill_load_bytes", kernel.spill_load_bytes}};
+}
+
+KernelResources read_resources(JsonReader reader) {
+  KernelResources kernel;
+  kernel.name = reader.required("name").string();
+  kernel.registers = static_cast<int>(reader.required("registers").integer(0, 1 << 16));
+  kernel.static_shared_bytes = reader.required("static_shared_bytes").integer(0, most);
+  kernel.stack_bytes = reader.required("stack_bytes").integer(0, most);
+  kernel.spill_store_bytes = reader.required("spill_store_bytes").integer(0, most);
+  kernel.spill_load_bytes = reader.required("spill_load_bytes").integer(0, most);
+  reader.no_other_keys();
+  return kernel;
+}
+
 boost::json::object to_json(const RecordedReference& reference) {
   if (!reference.unavailable.empty()) return {{"unavailable", reference.unavailable}};
   boost::json::object json{{"median_ns", reference.median_ns},
@@ -28,6 +61,7 @@ boost::json::object to_json(const RecordedReference& reference) {
                            {"low", one_decimal(reference.percent.low)},
                            {"high", one_decimal(reference.percent.high)}};
   if (!reference.details.empty()) json["details"] = reference.details;
+  put_samples(json, reference.samples_ns);
   return json;
 }
 
@@ -49,6 +83,11 @@ boost::json::object to_json(const BenchRow& row) {
   json["library_max_error"] = row.library_max_error;
   json["library_rms_error"] = row.library_rms_error;
   json["noise_ppm"] = row.noise_ppm;
+  put_samples(json, row.samples_ns);
+  if (!row.resources.empty()) {
+    boost::json::array& kernels = json["resources"].emplace_array();
+    for (const KernelResources& kernel : row.resources) kernels.push_back(to_json(kernel));
+  }
   json["conditions"] = {{"sm_clock_mhz", row.conditions.sm_clock_mhz},
                         {"temperature_c", row.conditions.temperature_c},
                         {"power_w", row.conditions.power_w},
@@ -91,6 +130,7 @@ RecordedReference read_reference(const std::string& id, JsonReader reader) {
     reference.percent.low = read_percent(reader.required("low"));
     reference.percent.high = read_percent(reader.required("high"));
     reference.details = optional_text(reader, "details");
+    reference.samples_ns = optional_samples(reader);
   }
   reader.no_other_keys();
   return reference;
@@ -132,6 +172,10 @@ BenchRow read_row(JsonReader reader) {
   row.library_max_error = reader.required("library_max_error").string();
   row.library_rms_error = reader.required("library_rms_error").string();
   row.noise_ppm = reader.required("noise_ppm").integer(0, most);
+  row.samples_ns = optional_samples(reader);
+  if (auto resources = reader.optional("resources")) {
+    for (JsonReader& kernel : resources->array()) row.resources.push_back(read_resources(kernel));
+  }
   row.conditions = read_conditions(reader.required("conditions"));
   for (auto& [id, reference] : reader.required("references").entries()) {
     row.references.push_back(read_reference(id, reference));
@@ -179,10 +223,12 @@ BenchRow bench_row(const Evaluation& evaluation) {
   row.floor_ns = evaluation.floor_ns;
   row.noise_ppm = evaluation.reference_noise_ppm;
   row.conditions = evaluation.conditions;
+  row.resources = evaluation.resources;
   if (evaluation.timing) {
     row.median_ns = evaluation.timing->median_ns;
     row.low_ns = evaluation.timing->low_ns;
     row.high_ns = evaluation.timing->high_ns;
+    row.samples_ns = evaluation.timing->samples_ns;
   }
   if (evaluation.errors) {
     row.max_error = error_text(evaluation.errors->max_abs);
@@ -194,9 +240,9 @@ BenchRow bench_row(const Evaluation& evaluation) {
     row.library_rms_error = error_text(headline->errors->rms);
   }
   for (const ReferenceResult& reference : evaluation.references) {
-    row.references.push_back({reference.id, reference.details, reference.unavailable,
-                              reference.timing.median_ns,
-                              reference.percent_of_reference.value_or(Percent{})});
+    row.references.push_back(
+        {reference.id, reference.details, reference.unavailable, reference.timing.median_ns,
+         reference.percent_of_reference.value_or(Percent{}), reference.timing.samples_ns});
   }
   return row;
 }

@@ -21,6 +21,7 @@ struct RecordedReference {
   std::string unavailable;  ///< why there is no time; empty if there is
   std::int64_t median_ns = 0;
   Percent percent;
+  std::vector<std::int64_t> samples_ns;  ///< empty in records from before they were kept
 };
 
 /// One kernel's line in a bench file.
@@ -44,6 +45,8 @@ struct BenchRow {
   std::int64_t noise_ppm = 0;  ///< the headline against itself
   GpuConditions conditions;
   std::vector<RecordedReference> references;  ///< the headline first
+  std::vector<std::int64_t> samples_ns;       ///< every timed run; empty in older records
+  std::vector<KernelResources> resources;     ///< of the plan's kernels; empty in older records
 
   const RecordedReference* headline() const;
   const RecordedReference* find(std::string_view id) const;

@@ -4,23 +4,13 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "ops/catalog.h"
 
 namespace rekernel {
 
 namespace {
 
 const char* const missing = "–";
-
-/// Display width of UTF-8 text: one column a code point is right for everything printed here.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
-std::string padded(const std::string& text, std::size_t target, bool right_aligned) {
-  const std::string blanks(target - std::min(target, width(text)), ' ');
-  return right_aligned ? blanks + text : text + blanks;
-}
 
 /// The library's configurations that were timed beside the kernel, PyTorch left out.
 std::vector<const RecordedReference*> libraries(const BenchRow& row) {
@@ -30,19 +20,6 @@ std::vector<const RecordedReference*> libraries(const BenchRow& row) {
     found.push_back(&reference);
   }
   return found;
-}
-
-/// The one with the shortest time; none where the problem's other rows were timed beside more of
-/// them (a search times few), since the strongest may be missing.
-const RecordedReference* strongest_library(const Bench& bench, const BenchRow& row) {
-  const std::vector<const RecordedReference*> timed = libraries(row);
-  for (const BenchRow& other : bench.rows) {
-    if (other.problem == row.problem && libraries(other).size() > timed.size()) return nullptr;
-  }
-  const auto strongest =
-      std::min_element(timed.begin(), timed.end(),
-                       [](const auto* a, const auto* b) { return a->median_ns < b->median_ns; });
-  return strongest == timed.end() ? nullptr : *strongest;
 }
 
 std::string named_percent(const RecordedReference* reference) {
@@ -71,56 +48,62 @@ std::string published_percent(const std::string& problem,
 }
 
 std::string floor_share(const BenchRow& row) {
-  if (row.median_ns <= 0) return missing;
-  return percent_text(100.0 * static_cast<double>(row.floor_ns) /
-                      static_cast<double>(row.median_ns));
+  const std::optional<double> percent = percent_of_floor(row);
+  return percent ? percent_text(*percent) : missing;
+}
+
+/// Bytes or operations of the problem in a second, in units of `unit`.
+std::string rate_text(const std::optional<double>& per_second, double unit) {
+  return per_second ? printed("%.0f", *per_second / unit) : missing;
+}
+
+/// Cells that only text for terminals has: a page in the project would be too wide with them.
+void add_rates(Table& table, const Bench& bench) {
+  const std::vector<Table::Column> columns = {
+      {.heading = "GB/s", .right_aligned = true, .rank = 5},
+      {.heading = "TFLOP/s", .right_aligned = true, .rank = 5},
+      {.heading = "SM clock MHz", .right_aligned = true, .rank = 6}};
+  table.columns.insert(table.columns.end(), columns.begin(), columns.end());
+  for (std::size_t i = 0; i < bench.rows.size(); ++i) {
+    const Rates rates = achieved_rates(bench.rows[i]);
+    const int clock = bench.rows[i].conditions.sm_clock_mhz;
+    table.rows[i].push_back(rate_text(rates.bytes_per_s, 1e9));
+    table.rows[i].push_back(rate_text(rates.operations_per_s, 1e12));
+    table.rows[i].push_back(clock > 0 ? std::to_string(clock) : missing);
+  }
 }
 
 }  // namespace
 
-std::string to_text(const Table& table) {
-  std::vector<std::size_t> widths;
-  for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    std::size_t widest = width(table.columns[column].heading);
-    for (const auto& row : table.rows) widest = std::max(widest, width(row[column]));
-    widths.push_back(widest);
+std::vector<const RecordedReference*> strongest_libraries(const Bench& bench) {
+  std::map<std::string, std::size_t> most;
+  std::vector<std::vector<const RecordedReference*>> timed;
+  for (const BenchRow& row : bench.rows) {
+    timed.push_back(libraries(row));
+    most[row.problem] = std::max(most[row.problem], timed.back().size());
   }
-  auto line = [&](auto cell_of) {
-    std::string text;
-    for (std::size_t column = 0; column < table.columns.size(); ++column) {
-      if (column > 0) text += "  ";
-      text += padded(cell_of(column), widths[column], table.columns[column].right_aligned);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + "\n";
-  };
-  std::string text = line([&](std::size_t column) { return table.columns[column].heading; });
-  for (const auto& row : table.rows) {
-    text += line([&](std::size_t column) { return row[column]; });
+  std::vector<const RecordedReference*> strongest;
+  for (std::size_t i = 0; i < bench.rows.size(); ++i) {
+    const auto fastest =
+        std::min_element(timed[i].begin(), timed[i].end(),
+                         [](const auto* a, const auto* b) { return a->median_ns < b->median_ns; });
+    const bool all_were_timed = timed[i].size() == most[bench.rows[i].problem];
+    strongest.push_back(all_were_timed && fastest != timed[i].end() ? *fastest : nullptr);
   }
-  return text;
+  return strongest;
 }
 
-std::string to_markdown(const Table& table) {
-  auto escaped = [](const std::string& cell) {
-    std::string text;
-    for (char character : cell) {
-      if (character == '|') text += '\\';
-      text += character == '\n' ? ' ' : character;
-    }
-    return text;
-  };
-  std::string text = "|";
-  for (const Table::Column& column : table.columns) text += " " + column.heading + " |";
-  text += "\n|";
-  for (const Table::Column& column : table.columns) text += column.right_aligned ? "---:|" : "---|";
-  text += "\n";
-  for (const auto& row : table.rows) {
-    text += "|";
-    for (const std::string& cell : row) text += " " + escaped(cell) + " |";
-    text += "\n";
-  }
-  return text;
+std::optional<double> percent_of_floor(const BenchRow& row) {
+  if (row.median_ns <= 0) return std::nullopt;
+  return 100.0 * static_cast<double>(row.floor_ns) / static_cast<double>(row.median_ns);
+}
+
+Rates achieved_rates(const BenchRow& row) {
+  const Problem* problem = find_problem(row.problem);
+  if (!problem || row.median_ns <= 0) return {};
+  const double seconds = static_cast<double>(row.median_ns) / 1e9;
+  return {static_cast<double>(problem->min_bytes) / seconds,
+          static_cast<double>(problem->operations) / seconds};
 }
 
 Result<Ok> replace_section(std::string& page, const std::string& name, const std::string& content,
@@ -137,32 +120,51 @@ Result<Ok> replace_section(std::string& page, const std::string& name, const std
   return Ok{};
 }
 
-Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published) {
+Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
+                  BenchColumns columns) {
   Table table;
-  table.columns = {{"problem"},
-                   {"kernel"},
-                   {"ms", true},
-                   {"reference"},
-                   {"ms", true},
-                   {"% of reference", true},
-                   {"% of strongest library", true},
-                   {"% of PyTorch", true},
-                   {"% of torch.compile", true},
-                   {"published %", true},
-                   {"% of floor", true},
-                   {"verdict"}};
-  for (const BenchRow& row : bench.rows) {
+  table.columns = {
+      {.heading = "problem"},
+      {.heading = "kernel"},
+      {.heading = "ms", .right_aligned = true},
+      {.heading = "reference", .rank = 3},
+      {.heading = "ms", .right_aligned = true, .rank = 3},
+      {.heading = "% of reference", .right_aligned = true, .short_heading = "% of ref."},
+      {.heading = "% of strongest library", .right_aligned = true, .rank = 4},
+      {.heading = "% of PyTorch", .right_aligned = true, .rank = 4},
+      {.heading = "% of torch.compile", .right_aligned = true, .rank = 4},
+      {.heading = "published %", .right_aligned = true, .rank = 1, .short_heading = "published"},
+      {.heading = "% of floor", .right_aligned = true, .short_heading = "% floor"},
+      {.heading = "verdict", .cut = true, .good = to_string(Status::passed)}};
+  const std::vector<const RecordedReference*> strongest = strongest_libraries(bench);
+  for (std::size_t i = 0; i < bench.rows.size(); ++i) {
+    const BenchRow& row = bench.rows[i];
     const RecordedReference* headline = row.headline();
     std::string verdict = to_string(row.status);
     if (!row.badges.empty()) verdict += ": " + joined(row.badges, ", ");
     table.rows.push_back(
         {row.problem, row.kernel, row.median_ns > 0 ? milliseconds(row.median_ns) : missing,
          headline ? headline->id : missing, headline ? milliseconds(headline->median_ns) : missing,
-         headline_percent(headline), named_percent(strongest_library(bench, row)),
+         headline_percent(headline), named_percent(strongest[i]),
          plain_percent(row.find("pytorch_eager")), plain_percent(row.find("pytorch_compile")),
          published_percent(row.problem, published), floor_share(row), verdict});
   }
+  if (columns == BenchColumns::all) add_rates(table, bench);
   return table;
+}
+
+std::vector<std::string> bench_remarks(const Bench& bench) {
+  std::vector<std::string> remarks;
+  for (const BenchRow& row : bench.rows) {
+    const std::string name = row.problem + "/" + row.kernel + ": ";
+    if (!row.message.empty()) remarks.push_back(name + row.message);
+    for (const RecordedReference& reference : row.references) {
+      if (!reference.unavailable.empty()) {
+        remarks.push_back(name + reference.id + " is not available: " + reference.unavailable);
+      }
+    }
+  }
+  return remarks;
 }
 
 std::string bench_caption(const Bench& bench) {

@@ -2,38 +2,47 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/records/published.h"
 #include "harness/records/record.h"
+#include "harness/records/table.h"
 #include "ops/result.h"
 
 namespace rekernel {
-
-/// Rows of text cells under headings. Numbers are right-aligned.
-struct Table {
-  struct Column {
-    std::string heading;
-    bool right_aligned = false;
-  };
-  std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows;
-};
-
-/// Columns separated by two blanks, for terminals.
-std::string to_text(const Table& table);
-/// A GitHub-flavoured Markdown table; pipes in cells are escaped.
-std::string to_markdown(const Table& table);
 
 /// Replaces what stands between `<!-- name:start -->` and `<!-- name:end -->`. The error names
 /// `path` and the markers that are missing.
 Result<Ok> replace_section(std::string& page, const std::string& name, const std::string& content,
                            const std::filesystem::path& path);
 
+/// For each row the library's configuration with the shortest time, PyTorch left out; null where
+/// the problem's other rows were timed beside more of them (a search times few), since the
+/// strongest may be missing. The pointers are into `bench`.
+std::vector<const RecordedReference*> strongest_libraries(const Bench& bench);
+
+/// The physical floor's share of the kernel's time; nothing for a kernel without one.
+std::optional<double> percent_of_floor(const BenchRow& row);
+
+/// What the problem asks for, over the kernel's time; nothing without a time.
+struct Rates {
+  std::optional<double> bytes_per_s;       ///< each input read once, the output written once
+  std::optional<double> operations_per_s;  ///< of the definition
+};
+Rates achieved_rates(const BenchRow& row);
+
+/// `page`: what the project's pages show. `all`: rates and clocks as well.
+enum class BenchColumns { page, all };
+
 /// "% of reference": every kernel beside its headline reference, the strongest library
 /// configuration, PyTorch, the published figures and the floor.
-Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published);
+Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
+                  BenchColumns columns = BenchColumns::page);
+
+/// What the rows' verdicts and references have to say: a line each.
+std::vector<std::string> bench_remarks(const Bench& bench);
 
 /// One line on what was measured, where and when: device, ceilings, library versions, dates.
 std::string bench_caption(const Bench& bench);

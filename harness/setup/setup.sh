@@ -1,6 +1,7 @@
-# Set-up shared by ./run and ./test; sourced, never run. Everything that is missing is installed:
-# system packages by apt, CUDA headers and libraries (and, where the distribution has none, Boost)
-# from pinned wheels into .deps. What the machine already has is used as it is.
+# Set-up shared by ./run, ./test and the report; sourced, never run. Everything that is missing is
+# installed: system packages by apt, CUDA headers and libraries (and, where the distribution has none,
+# Boost) from pinned wheels into .deps, and what makes the report's pages as well, once they are made.
+# What the machine already has is used as it is.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -73,6 +74,7 @@ is_installed() {
     ninja-build) command -v ninja >/dev/null && return 0 ;;
     bubblewrap) command -v bwrap >/dev/null && return 0 ;;
     python3-pip) pip_python >/dev/null && return 0 ;;
+    chromium-headless-shell) command -v chromium-headless-shell chromium >/dev/null && return 0 ;;
   esac
   status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) || return 1
   [[ $status == 'install ok installed' ]]
@@ -144,8 +146,8 @@ pip_python() {
 }
 
 # Makes folder $1 hold exactly the pinned wheels that follow (lines of a wheel list), all of them or
-# none. They are downloaded for a fixed Python and never imported: only their headers and shared
-# libraries are used, so that any Python can fetch them.
+# none. They are downloaded for a fixed Python, whichever fetches them: of most, only headers and shared
+# libraries are used, and those that are imported work with every Python.
 provide_wheels() {
   local folder=$1 wanted names python wheel log=$deps/log/pip.log
   shift
@@ -158,7 +160,7 @@ provide_wheels() {
   [[ -r $folder/requirements.txt && $(<"$folder/requirements.txt") == "$wanted" ]] && return 0
 
   [[ $(uname -m) == x86_64 ]] ||
-    fail "missing CUDA or Boost, and the pinned wheels are for x86_64 only, not $(uname -m)"
+    fail "missing $names, and the pinned wheels are for x86_64 only, not $(uname -m)"
   install_packages ca-certificates python3 python3-pip
   python=$(pip_python) || fail "no python3 with pip (tried python3 and /usr/bin/python3)"
   note "fetching from the Python package index: $names"
@@ -247,13 +249,28 @@ missing_cuda_wheels() {
 
 # --- The steps of ./run and ./test ---------------------------------------------------------------
 
-# Installs what `$1` (run or test) needs and sets `driver` (empty without a GPU).
-set_up() {
-  local purpose=$1 packages wheels
+# Runs the command while no other does this: two set-ups at once wait for each other.
+alone() {
+  local lock
   mkdir -p "$deps" || fail "cannot write to $root"
-  exec {setup_lock}>"$deps/lock"
-  flock "$setup_lock"  # two runs at once wait for each other
+  exec {lock}>"$deps/lock"
+  flock "$lock"
+  "$@"
+  exec {lock}>&-
+}
 
+# The wheels of list $1, in the folder $2 below .deps.
+provide_list() {
+  local wheels
+  mapfile -t wheels < <(grep -E '^[a-z]' "$lists/$1")
+  provide_wheels "$deps/$2" "${wheels[@]}"
+}
+
+# Installs what `$1` (run or test) needs and sets `driver` (empty without a GPU).
+set_up() { alone set_up_alone "$1"; }
+
+set_up_alone() {
+  local purpose=$1 packages wheels
   driver=$(driver_version)
   mapfile -t packages < <(system_packages "$purpose")
   install_packages "${packages[@]}"
@@ -266,7 +283,18 @@ set_up() {
     export CXX=${CXX:-g++-12}
   fi
   provide_wheels "$deps/boost" "${wheels[@]}"
-  exec {setup_lock}>&-
+  if [[ $purpose == test ]]; then
+    install_optional chromium-headless-shell 'the report is not tested in a browser'
+  fi
+}
+
+# Asks whether page $1 shall be opened, where there is a desktop and somebody to ask.
+offer_to_open() {
+  local answer
+  [[ -t 0 && -t 1 && -n ${DISPLAY:-}${WAYLAND_DISPLAY:-} ]] || return 0
+  command -v xdg-open >/dev/null || return 0
+  read -r -p 'Open it in the browser? [y/N] ' answer || return 0
+  [[ $answer != [yY]* ]] || xdg-open "$1" >/dev/null 2>&1 || note "xdg-open could not open it"
 }
 
 # Configures preset $1 and builds the targets that follow, or everything.

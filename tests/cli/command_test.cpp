@@ -29,10 +29,7 @@ struct Outcome {
   std::string output;  ///< both streams
 };
 
-Outcome rekernel_program(const std::string& arguments,
-                         const std::string& folder = REKERNEL_SOURCE_DIR) {
-  const std::string command =
-      "cd \"" + folder + "\" && \"" + REKERNEL_PROGRAM + "\" " + arguments + " 2>&1";
+Outcome shell(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot start " + command);
   Outcome outcome;
@@ -42,6 +39,11 @@ Outcome rekernel_program(const std::string& arguments,
   }
   outcome.exit_status = WEXITSTATUS(::pclose(pipe));
   return outcome;
+}
+
+Outcome rekernel_program(const std::string& arguments,
+                         const std::string& folder = REKERNEL_SOURCE_DIR) {
+  return shell("cd \"" + folder + "\" && \"" + REKERNEL_PROGRAM + "\" " + arguments + " 2>&1");
 }
 
 void expect_bad_input(const std::string& arguments, const std::string& part_of_message,
@@ -91,6 +93,11 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("evaluate", "expected a candidate folder");
   expect_bad_input("evaluate /nonexistent", "/nonexistent");
   expect_bad_input("check /nonexistent", "/nonexistent");
+  expect_bad_input("report --json --csv", "--json and --csv: expected one of them");
+  expect_bad_input("replay --csv", "--csv: expected one trajectory");
+  expect_bad_input("report --json --html x", "--json and --html: expected one of them");
+  expect_bad_input("report --html /dev/null", "/dev/null: is no folder; expected a report");
+  expect_bad_input("report --html .", "is no report; expected a report");
 }
 
 TEST_F(Command, AMalformedPlanNamesPlaceAndExpectation) {
@@ -109,6 +116,67 @@ TEST_F(Command, ListIsJsonOnRequest) {
   Result<boost::json::value> json = parse_json(outcome.output, "list");
   ASSERT_TRUE(json.ok()) << json.error().message;
   EXPECT_EQ(json->at("problems").as_array().size(), catalog().size());
+}
+
+TEST_F(Command, ReportIsJsonOrCsvOnRequest) {
+  const Outcome json = rekernel_program("report --json");
+  ASSERT_EQ(json.exit_status, 0);
+  const Result<boost::json::value> value = parse_json(json.output, "report");
+  ASSERT_TRUE(value.ok()) << value.error().message;
+  const boost::json::array& benches = value->at("benches").as_array();
+  ASSERT_EQ(benches.size(), recorded_benches(REKERNEL_SOURCE_DIR).size());
+  std::size_t rows = 0;
+  for (const boost::json::value& bench : benches) rows += bench.at("rows").as_array().size();
+  EXPECT_FALSE(value->at("published_runs").as_array().empty());
+
+  const Outcome csv = rekernel_program("report --csv");
+  ASSERT_EQ(csv.exit_status, 0);
+  EXPECT_TRUE(csv.output.starts_with("device,problem,kernel,ms,")) << csv.output;
+  EXPECT_EQ(static_cast<std::size_t>(std::count(csv.output.begin(), csv.output.end(), '\n')),
+            rows + 1);
+}
+
+/// The longest line in columns.
+std::size_t longest_line(const std::string& text) {
+  std::size_t longest = 0, columns = 0;
+  for (const char byte : text) {
+    if (byte == '\n') columns = 0;
+    if (byte != '\n' && (byte & 0xC0) != 0x80) longest = std::max(longest, ++columns);
+  }
+  return longest;
+}
+
+TEST_F(Command, TablesFitAHundredColumnsUnlessTheyMayBeWide) {
+  for (const char* arguments : {"report", "list", "replay --table", "doctor"}) {
+    const Outcome outcome = rekernel_program(arguments);
+    EXPECT_LE(longest_line(outcome.output), 100u) << arguments << "\n" << outcome.output;
+    EXPECT_EQ(outcome.output.find('\x1b'), std::string::npos) << "no colour in a pipe";
+  }
+  const Outcome wide = rekernel_program("report --wide");
+  EXPECT_GT(longest_line(wide.output), 100u);
+  EXPECT_NE(wide.output.find("% of torch.compile"), std::string::npos);
+}
+
+TEST_F(Command, ColoursAreForTerminalsAndForThoseWhoWantThem) {
+  const auto on_a_terminal = [](const std::string& variables) {
+    const std::string command = "cd \"" REKERNEL_SOURCE_DIR "\" && " + variables +
+                                " script -qec '\"" REKERNEL_PROGRAM "\" report' /dev/null";
+    return shell(command).output;
+  };
+  if (shell("command -v script").exit_status != 0) GTEST_SKIP() << "no script(1)";
+  EXPECT_NE(on_a_terminal("TERM=xterm NO_COLOR=").find("\x1b[32mpassed"), std::string::npos);
+  EXPECT_EQ(on_a_terminal("TERM=xterm NO_COLOR=1").find('\x1b'), std::string::npos);
+  EXPECT_EQ(on_a_terminal("TERM=dumb NO_COLOR=").find('\x1b'), std::string::npos);
+}
+
+TEST_F(NvrtcCommand, ReproduceWithoutAGpuIsJsonOnRequest) {
+  if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
+  const Outcome outcome = rekernel_program("reproduce --json");
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  const Result<boost::json::value> json = parse_json(outcome.output, "reproduce");
+  ASSERT_TRUE(json.ok()) << json.error().message;
+  EXPECT_FALSE(json->at("measured_here").as_bool());
+  EXPECT_FALSE(json->at("compiled").as_array().empty());
 }
 
 TEST_F(Command, APublishedRunIsWalkedThroughBeforeItsTable) {

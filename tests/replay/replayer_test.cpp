@@ -372,21 +372,5 @@ TEST(ReplayReport, CountsWhatModelsWrote) {
   EXPECT_EQ(report.at("rounds").at(1).at("published_percent"), "21.5");
 }
 
-TEST(FittedTable, KeepsItsColumnsAndItsNumbers) {
-  Table table;
-  table.columns = {{"id"}, {"what it was about"}, {"best so far", true}};
-  table.rows = {{"r1.i1.b1", "one two three four five six", "1.25"}, {"r2", "short", "12345.25"}};
-  EXPECT_EQ(to_text(fitted(table, 100)), to_text(fitted(table, 60)));
-  EXPECT_EQ(to_text(fitted(table, 32)),
-            "id        what it was   best so\n"
-            "          about             far\n"
-            "r1.i1.b1  one two          1.25\n"
-            "          three four\n"
-            "          five six\n"
-            "r2        short        12345.25\n");
-  // What cannot be broken stays whole.
-  EXPECT_EQ(fitted(table, 5).rows.back()[2], "12345.25");
-}
-
 }  // namespace
 }  // namespace rekernel

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-commands=(run test .ci/run tests/setup/*_test.sh)
+commands=(run test .ci/run harness/report_html/make.sh tests/setup/*_test.sh)
 for script in "${commands[@]}" harness/setup/setup.sh; do
   bash -n "$script"
 done
@@ -19,7 +19,7 @@ fi
 
 # A pin without a hash, or named twice, would let something else be installed.
 for list in harness/setup/wheels-*.txt; do
-  if grep -vE '^#|^[a-z0-9-]+==[0-9.]+ --hash=sha256:[0-9a-f]{64}$' "$list"; then
+  if grep -vE '^#|^[a-z0-9-]+==[0-9a-z.]+ --hash=sha256:[0-9a-f]{64}$' "$list"; then
     echo "$list: the lines above are not NAME==VERSION --hash=sha256:…" && exit 1
   fi
   repeated=$(sed -n 's/==.*//p' "$list" | sort | uniq -d)

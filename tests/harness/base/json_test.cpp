@@ -104,6 +104,15 @@ TEST(PrettyJson, BreaksWhatDoesNotFitInHundredColumns) {
             "[\n  \"" + word + "\",\n  \"" + word + "\"\n]\n");
 }
 
+TEST(PrettyJson, NumbersFillLines) {
+  json::array numbers;
+  for (int i = 0; i < 30; ++i) numbers.push_back(1'000'000 + i);
+  const std::string text = pretty_json(json::object{{"samples_ns", numbers}});
+  EXPECT_TRUE(text.starts_with("{\n  \"samples_ns\": [\n    1000000, 1000001, ")) << text;
+  EXPECT_TRUE(text.ends_with(", 1000029\n  ]\n}\n")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4 + 3) << text;
+}
+
 TEST(PrettyJson, NoLineIsLongerThanHundredColumns) {
   json::array array;
   for (int i = 0; i < 60; ++i) {
@@ -247,6 +256,8 @@ TEST(OneLine, HoldsNothingThatATerminalObeys) {
                      "é",
                      64),
             "a?b?c?d?e?é");
+  EXPECT_EQ(one_line("a\u202eb\u2066c\u061cd\u200fe\u2028f", 99), "a?b?c?d?e?f");
+  EXPECT_EQ(one_line("\u2013\u2026\u03a9", 99), "\u2013\u2026\u03a9");
   EXPECT_EQ(one_line("abc", 3), "abc");
   EXPECT_EQ(one_line("abcd", 3), "abc…");
   EXPECT_EQ(one_line("abé", 3), "ab…");

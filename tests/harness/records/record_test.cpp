@@ -68,6 +68,39 @@ TEST(BenchRecord, AMissingFieldIsNamed) {
   EXPECT_NE(bench.error().message.find("median_ns"), std::string::npos);
 }
 
+TEST(BenchRecord, KeepsEverySampleAndTheResources) {
+  BenchRow timed = row("softmax", "online", 3);
+  timed.samples_ns = {5, 3, 1};
+  timed.references[1].samples_ns = {9, 7};
+  timed.resources = {{.name = "softmax", .registers = 40, .spill_load_bytes = 8}};
+  const boost::json::object json = to_json(bench_of({timed}));
+  const Result<Bench> read = bench_from_json(json, "bench.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->rows[0].samples_ns, timed.samples_ns);
+  EXPECT_EQ(read->rows[0].references[1].samples_ns, timed.references[1].samples_ns);
+  ASSERT_EQ(read->rows[0].resources.size(), 1u);
+  EXPECT_EQ(read->rows[0].resources[0].spill_load_bytes, 8);
+  EXPECT_EQ(pretty_json(to_json(*read)), pretty_json(json));
+  // A record from before they were kept is read as before.
+  EXPECT_FALSE(to_json(bench_of({row("softmax", "online", 3)}))
+                   .at("rows")
+                   .at(0)
+                   .as_object()
+                   .contains("samples_ns"));
+}
+
+TEST(BenchRecord, ARowOfAnEvaluationKeepsItsSamples) {
+  Evaluation evaluation;
+  evaluation.problem = "softmax";
+  evaluation.timing = Timing{{4, 2, 6}, 4, 3, 5};
+  evaluation.references = {{.id = "cudnn_softmax", .timing = {{8, 9}, 8, 8, 9}}};
+  evaluation.resources = {{.name = "softmax", .registers = 40}};
+  const BenchRow made = bench_row(evaluation);
+  EXPECT_EQ(made.samples_ns, (std::vector<std::int64_t>{4, 2, 6}));
+  EXPECT_EQ(made.references[0].samples_ns, (std::vector<std::int64_t>{8, 9}));
+  EXPECT_EQ(made.resources.size(), 1u);
+}
+
 TEST(BenchRecord, MergeReplacesAddsAndOrders) {
   Bench recorded = bench_of({row("softmax", "online", 600'000), row("softmax", "slow", 900'000)});
   merge(recorded, bench_of({row("softmax", "online", 550'000), row("matmul_fp32", "tiled", 1)}));
@@ -107,12 +140,47 @@ TEST(Report, TableNamesTheReferenceAndTheStrongestLibrary) {
   const Table table = bench_table(bench_of({row("softmax", "online", 600'000)}),
                                   {{"softmax", {111.8, std::nullopt}}});
   ASSERT_EQ(table.rows.size(), 1u);
-  const std::string text = to_text(table);
+  const std::string text = to_text(table, {.width = 0});
   EXPECT_NE(text.find("200.0% ± 1.0"), std::string::npos) << text;
   EXPECT_NE(text.find("100.0% (cudnn_other 0.6000)"), std::string::npos) << text;
   EXPECT_NE(text.find("111.8%"), std::string::npos) << text;
   EXPECT_NE(text.find("83.3%"), std::string::npos) << text;
   EXPECT_NE(text.find("passed: strict, robust"), std::string::npos) << text;
+}
+
+TEST(Report, TheTableOfALongNameFitsATerminal) {
+  const Bench bench = bench_of({row("conv2d_relu_maxpool", "space_to_depth_mma_sync", 122'000)});
+  const std::string text = to_text(bench_table(bench, {{"conv2d_relu_maxpool", {290.1, 189.0}}}));
+  for (const char* part : {"% of ref.", "290.1%", "passed\n"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST(Report, RatesAreTheProblemsWorkOverTheKernelsTime) {
+  const BenchRow timed = row("softmax", "online", 1'000'000'000);
+  const Rates rates = achieved_rates(timed);
+  ASSERT_TRUE(rates.bytes_per_s && rates.operations_per_s);
+  EXPECT_EQ(*rates.bytes_per_s, 2.0 * 4 * 4096 * 65536);
+  BenchRow untimed = timed;
+  untimed.median_ns = 0;
+  EXPECT_FALSE(achieved_rates(untimed).bytes_per_s);
+  EXPECT_FALSE(percent_of_floor(untimed));
+  EXPECT_FALSE(achieved_rates(row("no_such_problem", "online", 1)).bytes_per_s);
+  const Table page = bench_table(bench_of({timed}), {});
+  const Table all = bench_table(bench_of({timed}), {}, BenchColumns::all);
+  EXPECT_EQ(page.columns.back().heading, "verdict");
+  EXPECT_EQ(all.columns.size(), page.columns.size() + 3);
+  EXPECT_EQ(all.rows[0][page.columns.size()], "2");  // GB/s
+}
+
+TEST(Report, RemarksNameTheKernelAndTheReference) {
+  BenchRow failed = row("softmax", "online", 1);
+  failed.message = "12 elements outside the tolerance";
+  failed.references.push_back({.id = "cudnn_third", .unavailable = "no cuDNN"});
+  EXPECT_EQ(bench_remarks(bench_of({failed})),
+            (std::vector<std::string>{"softmax/online: 12 elements outside the tolerance",
+                                      "softmax/online: cudnn_layernorm is not available: refused",
+                                      "softmax/online: cudnn_third is not available: no cuDNN"}));
 }
 
 TEST(Report, TableLeavesTheStrongestLibraryOpenWhereFewerWereTimed) {
@@ -127,16 +195,6 @@ TEST(Report, TableLeavesTheStrongestLibraryOpenWhereFewerWereTimed) {
   };
   EXPECT_EQ(strongest(0), "–");
   EXPECT_EQ(strongest(1), "100.0% (cudnn_other 0.6000)");
-}
-
-TEST(Report, MarkdownEscapesPipes) {
-  const Table table{{{"a"}, {"b", true}}, {{"x|y", "1"}}};
-  EXPECT_EQ(to_markdown(table), "| a | b |\n|---|---:|\n| x\\|y | 1 |\n");
-}
-
-TEST(Report, TextColumnsLineUp) {
-  const Table table{{{"name"}, {"ms", true}}, {{"–", "1.5"}, {"longer", "10.25"}}};
-  EXPECT_EQ(to_text(table), "name       ms\n–         1.5\nlonger  10.25\n");
 }
 
 TEST(BenchRecord, RefusesPercentagesThatCannotBeWrittenAgain) {

@@ -1,0 +1,474 @@
+#include "harness/cli/report_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/cli/compile_all.h"
+#include "harness/cli/references.h"
+#include "harness/records/published.h"
+#include "harness/records/record.h"
+#include "harness/records/report.h"
+#include "ops/catalog.h"
+#include "replay/metrics.h"
+
+namespace rekernel {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+namespace {
+
+json::array problems_json(const Published* published) {
+  json::array problems;
+  for (const Problem& problem : catalog()) {
+    json::array tensors;
+    for (const Tensor& tensor : problem.tensors) {
+      tensors.push_back({{"name", tensor.name},
+                         {"dtype", to_string(tensor.dtype)},
+                         {"shape", json::value_from(tensor.shape)},
+                         {"bytes", tensor.bytes()},
+                         {"role", tensor.role == Role::input ? "input" : "output"}});
+    }
+    json::object one{{"id", problem.id},
+                     {"title", problem.title},
+                     {"tensors", std::move(tensors)},
+                     {"min_bytes", problem.min_bytes},
+                     {"operations", problem.operations},
+                     {"matrix_products", problem.matrix_products},
+                     {"tolerance",
+                      {{"absolute", problem.tolerance.absolute},
+                       {"relative", problem.tolerance.relative},
+                       {"rms", problem.tolerance.rms_error_over_rms},
+                       {"largest", problem.tolerance.max_error_over_rms}}}};
+    if (published) {
+      const auto figures = published->figures.find(problem.id);
+      if (figures != published->figures.end()) {
+        json::object there;
+        if (figures->second.percent_of_pytorch_eager) {
+          there["pytorch_eager"] = *figures->second.percent_of_pytorch_eager;
+        }
+        if (figures->second.percent_of_torch_compile) {
+          there["pytorch_compile"] = *figures->second.percent_of_torch_compile;
+        }
+        if (!figures->second.note.empty()) there["note"] = figures->second.note;
+        one["published"] = std::move(there);
+      }
+    }
+    problems.push_back(std::move(one));
+  }
+  return problems;
+}
+
+json::object to_json(const Published& published) {
+  json::object result{{"authors", published.authors},     {"title", published.title},
+                      {"publisher", published.publisher}, {"date", published.date},
+                      {"device", published.device},       {"meaning", published.meaning}};
+  if (published.searches) {
+    result["searches"] = {
+        {"problems", published.searches->problems},
+        {"rounds", published.searches->rounds},
+        {"models", json::value_from(published.searches->models)},
+        {"prompt_tokens", published.searches->prompt_tokens},
+        {"completion_tokens", published.searches->completion_tokens},
+        {"best_found_in_rounds", json::value_from(published.searches->best_found_in_rounds)}};
+  }
+  return result;
+}
+
+json::array to_json(const std::vector<KernelResources>& resources) {
+  json::array kernels;
+  for (const KernelResources& kernel : resources) {
+    kernels.push_back({{"name", kernel.name},
+                       {"registers", kernel.registers},
+                       {"static_shared_bytes", kernel.static_shared_bytes},
+                       {"stack_bytes", kernel.stack_bytes},
+                       {"spill_store_bytes", kernel.spill_store_bytes},
+                       {"spill_load_bytes", kernel.spill_load_bytes}});
+  }
+  return kernels;
+}
+
+json::object to_json(const RecordedReference& reference) {
+  if (!reference.unavailable.empty()) {
+    return {{"id", reference.id}, {"unavailable", reference.unavailable}};
+  }
+  return {{"id", reference.id},
+          {"details", reference.details},
+          {"median_ns", reference.median_ns},
+          {"percent", reference.percent.value},
+          {"low", reference.percent.low},
+          {"high", reference.percent.high},
+          {"samples_ns", json::value_from(reference.samples_ns)}};
+}
+
+json::object row_json(const BenchRow& row, const RecordedReference* strongest) {
+  json::array references;
+  for (const RecordedReference& one : row.references) references.push_back(to_json(one));
+  const RecordedReference* headline = row.headline();
+  const Rates rates = achieved_rates(row);
+  json::object result{{"problem", row.problem},
+                      {"kernel", row.kernel},
+                      {"sha256", row.sha256},
+                      {"status", to_string(row.status)},
+                      {"message", row.message},
+                      {"badges", json::value_from(row.badges)},
+                      {"badge_notes", row.badge_notes},
+                      {"measured", row.measured},
+                      {"median_ns", row.median_ns},
+                      {"low_ns", row.low_ns},
+                      {"high_ns", row.high_ns},
+                      {"floor_ns", row.floor_ns},
+                      {"max_error", row.max_error},
+                      {"rms_error", row.rms_error},
+                      {"library_max_error", row.library_max_error},
+                      {"library_rms_error", row.library_rms_error},
+                      {"noise_ppm", row.noise_ppm},
+                      {"conditions", to_json(row.conditions)},
+                      {"references", std::move(references)},
+                      {"samples_ns", json::value_from(row.samples_ns)},
+                      {"resources", to_json(row.resources)}};
+  if (headline) result["headline"] = headline->id;
+  if (strongest) result["strongest"] = strongest->id;
+  if (const auto percent = percent_of_floor(row)) result["percent_of_floor"] = *percent;
+  if (rates.bytes_per_s) result["bytes_per_s"] = *rates.bytes_per_s;
+  if (rates.operations_per_s) result["operations_per_s"] = *rates.operations_per_s;
+  return result;
+}
+
+/// What a row holds that no reader here knows by name, such as a key that is newer than this page.
+json::object unnamed_members(const json::value& recorded, const json::object& known) {
+  static const std::set<std::string, std::less<>> derived{"percent_of_reference", "references"};
+  json::object rest;
+  for (const auto& [key, value] : recorded.get_object()) {
+    if (!known.contains(key) && !derived.contains(std::string_view(key))) rest[key] = value;
+  }
+  return rest;
+}
+
+/// fast_p over the problems: of each, the fastest kernel that passed. A step wherever p reaches a
+/// speed-up.
+json::array fast_p_steps(const Bench& bench) {
+  std::map<std::string, TaskResult> best;
+  for (const BenchRow& row : bench.rows) {
+    TaskResult& task = best[row.problem];
+    const RecordedReference* headline = row.headline();
+    if (row.status != Status::passed || !headline) continue;
+    task.correct = true;
+    task.speedup = std::max(task.speedup, headline->percent.value / 100.0);
+  }
+  std::vector<TaskResult> tasks;
+  std::set<double> steps{0.0, 1.0};
+  for (const auto& [problem, task] : best) {
+    tasks.push_back(task);
+    if (task.correct) steps.insert(task.speedup);
+  }
+  json::array result;
+  for (const double p : steps) {
+    result.push_back({{"p", p}, {"value", fast_p(tasks, p)}, {"problems", tasks.size()}});
+  }
+  return result;
+}
+
+json::object device_json(const Bench& bench, const json::value& recorded) {
+  const std::vector<const RecordedReference*> strongest = strongest_libraries(bench);
+  json::array rows;
+  for (std::size_t i = 0; i < bench.rows.size(); ++i) {
+    json::object row = row_json(bench.rows[i], strongest[i]);
+    row["also_recorded"] = unnamed_members(recorded.at("rows").at(i), row);
+    rows.push_back(std::move(row));
+  }
+  json::object ceilings;  // every rate that was measured, by the name that the record gives it
+  for (const auto& [key, value] : recorded.at("ceilings").get_object()) ceilings[key] = value;
+  return {{"name", bench.device_name},
+          {"sm", bench.sm},
+          {"multiprocessors", bench.multiprocessors},
+          {"l2_bytes", bench.l2_bytes},
+          {"caption", bench_caption(bench)},
+          {"ceilings", std::move(ceilings)},
+          {"rows", std::move(rows)},
+          {"fast_p", fast_p_steps(bench)}};
+}
+
+/// The device's folder below results/, whatever of it can be read.
+json::object folder_json(const fs::path& folder, RecordComplaints& complaints) {
+  json::object device;
+  const fs::path path = folder / "bench.json";
+  if (std::error_code ignored; fs::exists(path, ignored)) {
+    const Result<Bench> bench = load_bench(path);
+    const Result<json::value> recorded = read_json_file(path);
+    if (bench && recorded) {
+      device = device_json(*bench, *recorded);
+    } else {
+      complaints.unreadable(path, bench ? recorded.error().message : bench.error().message);
+    }
+  } else {
+    complaints.missing(path, "no times are recorded for this device");
+  }
+  device["folder"] = folder.filename().string();
+  device["noise"] = report_noise(folder, complaints);
+  device["verdicts"] = report_verdicts(folder, complaints);
+  if (!device.contains("name")) device["name"] = device["folder"];
+  return device;
+}
+
+/// Pictures lie beside the devices' folders.
+bool holds_records(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::directory_iterator entries(folder, ignored);
+  return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".json" || entry.path().filename() == "replay";
+  });
+}
+
+std::vector<fs::path> device_folders(const fs::path& root) {
+  std::vector<fs::path> folders;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(root / "results", ignored)) {
+    if (entry.is_directory(ignored) && holds_records(entry.path())) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+std::vector<Candidate> readable_candidates(RecordComplaints& complaints) {
+  std::vector<Candidate> candidates;
+  const fs::path generated = complaints.root() / "generated";
+  Result<std::vector<fs::path>> folders = candidate_directories(complaints.root());
+  if (!folders) {
+    complaints.unreadable(generated, folders.error().message);
+    return candidates;
+  }
+  for (const fs::path& folder : *folders) {
+    Result<Candidate> candidate = load_candidate(folder);
+    if (candidate) {
+      candidates.push_back(std::move(*candidate));
+    } else {
+      complaints.unreadable(folder, candidate.error().message);
+    }
+  }
+  return candidates;
+}
+
+json::object kernel_json(const Candidate& candidate) {
+  return {{"problem", candidate.problem},
+          {"name", candidate.name},
+          {"idea", candidate.idea},
+          {"arch", to_string(candidate.arch)},
+          {"sha256", candidate_sha256(candidate)},
+          {"origin",
+           {{"trajectory", candidate.origin.trajectory},
+            {"candidate", candidate.origin.candidate},
+            {"note", candidate.origin.note}}},
+          {"plan", json::parse(candidate_json(candidate))},
+          {"source", candidate.program.source}};
+}
+
+/// By "problem/kernel".
+using RowsByKernel = std::map<std::string, std::vector<json::object*>>;
+
+RowsByKernel rows_by_kernel(json::array& devices) {
+  RowsByKernel rows;
+  for (json::value& device : devices) {
+    if (!device.get_object().contains("rows")) continue;
+    for (json::value& row : device.at("rows").as_array()) {
+      const std::string name = std::string(row.at("problem").as_string()) + "/" +
+                               std::string(row.at("kernel").as_string());
+      rows[name].push_back(&row.get_object());
+    }
+  }
+  return rows;
+}
+
+/// Says of every row whether it is of the kernel as it is now, and complains of kernels without a
+/// row and rows without a kernel.
+void compare_with_kernels(const RowsByKernel& rows, const std::vector<Candidate>& candidates,
+                          RecordComplaints& complaints) {
+  std::set<std::string> known;
+  for (const Candidate& candidate : candidates) {
+    const std::string name = candidate.problem + "/" + candidate.name;
+    const fs::path folder = complaints.root() / "generated" / candidate.problem / candidate.name;
+    known.insert(name);
+    const auto found = rows.find(name);
+    if (found == rows.end()) {
+      complaints.missing(folder, "no time is recorded for this kernel");
+      continue;
+    }
+    const std::string sha256 = candidate_sha256(candidate);
+    for (json::object* row : found->second) {
+      const bool present = row->at("sha256").as_string() == sha256;
+      (*row)["of_the_present_kernel"] = present;
+      if (!present) complaints.missing(folder, "a recorded time is of an earlier version of it");
+    }
+  }
+  for (const auto& [name, of_it] : rows) {
+    if (!known.contains(name)) {
+      complaints.missing(complaints.root() / "generated" / name,
+                         "times are recorded for this kernel, which cannot be read here");
+    }
+  }
+}
+
+/// "trajectories/softmax.jsonl r4.i2.b1" of the candidates whose resources their search recorded.
+std::set<std::string> candidates_with_resources(const json::array& searches) {
+  std::set<std::string> names;
+  for (const json::value& search : searches) {
+    for (const json::value& candidate : search.at("candidates").as_array()) {
+      if (!candidate.as_object().contains("resources")) continue;
+      names.insert(std::string(search.at("file").as_string()) + " " +
+                   std::string(candidate.at("id").as_string()));
+    }
+  }
+  return names;
+}
+
+/// What the compiler says of measured kernels of which no record does. Nothing, without a word,
+/// where there is no compiler.
+void add_compiled_resources(json::array& kernels, const std::vector<Candidate>& candidates,
+                            const RowsByKernel& rows, const json::array& searches) {
+  const std::set<std::string> recorded = candidates_with_resources(searches);
+  std::vector<CompileJob> jobs;
+  std::vector<std::size_t> kernel_of_job;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto found = rows.find(candidates[i].problem + "/" + candidates[i].name);
+    if (found == rows.end()) continue;
+    const bool any_without = std::any_of(
+        found->second.begin(), found->second.end(),
+        [](const json::object* row) { return row->at("resources").as_array().empty(); });
+    if (!any_without) continue;
+    jobs.push_back({&candidates[i], to_string(candidates[i].arch)});
+    kernel_of_job.push_back(i);
+  }
+  if (jobs.empty()) return;
+  const Result<Compiler> compiler = Compiler::load();
+  if (!compiler) return;
+  const std::vector<CompileCheck> checks = compile_jobs(*compiler, jobs);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (!checks[i].error.empty() || !checks[i].skipped.empty()) continue;
+    kernels[kernel_of_job[i]].as_object()["compiled"] = {
+        {"target", checks[i].target},
+        {"compiler", "NVRTC " + compiler->version()},
+        {"resources", to_json(checks[i].resources)}};
+  }
+}
+
+/// That the searches from which kernels say they came are there.
+void check_origins(const std::vector<Candidate>& candidates, const json::array& searches,
+                   RecordComplaints& complaints) {
+  std::set<std::string> recorded;
+  for (const json::value& search : searches) {
+    for (const json::value& candidate : search.at("candidates").as_array()) {
+      recorded.insert(std::string(search.at("file").as_string()) + " " +
+                      std::string(candidate.at("id").as_string()) + " " +
+                      std::string(candidate.at("sha256").as_string()));
+    }
+  }
+  for (const Candidate& candidate : candidates) {
+    const Origin& origin = candidate.origin;
+    if (origin.trajectory.empty()) continue;
+    const std::string wanted =
+        origin.trajectory + " " + origin.candidate + " " + candidate_sha256(candidate);
+    if (recorded.contains(wanted)) continue;
+    complaints.missing(complaints.root() / "generated" / candidate.problem / candidate.name,
+                       "no recorded candidate " + origin.candidate + " of " + origin.trajectory +
+                           " is this kernel");
+  }
+}
+
+json::array to_json(const std::vector<Complaint>& complaints) {
+  json::array array;
+  for (const Complaint& one : complaints) {
+    array.push_back({{"file", one.file}, {"message", one.message}, {"unreadable", one.unreadable}});
+  }
+  return array;
+}
+
+std::string without_all(std::string text, const std::string& part) {
+  for (std::size_t at; !part.empty() && (at = text.find(part)) != std::string::npos;) {
+    text.erase(at, part.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+void RecordComplaints::add(const fs::path& file, const std::string& message, bool unreadable) {
+  const std::string name = from_root(file);
+  std::string text = without_all(message, root_.string() + "/");
+  if (text.starts_with(name + ": ")) text.erase(0, name.size() + 2);
+  all_.push_back({name, one_line(text, 1000), unreadable});
+}
+
+void RecordComplaints::unreadable(const fs::path& file, const std::string& message) {
+  add(file, message, true);
+}
+
+void RecordComplaints::missing(const fs::path& file, const std::string& message) {
+  add(file, message, false);
+}
+
+bool RecordComplaints::any_unreadable() const {
+  return std::any_of(all_.begin(), all_.end(), [](const auto& one) { return one.unreadable; });
+}
+
+std::string RecordComplaints::from_root(const fs::path& path) const {
+  return path.lexically_relative(root_).string();
+}
+
+std::string text_for_report(const fs::path& path, RecordComplaints& complaints) {
+  Result<std::string> bytes = read_file(path);
+  if (!bytes) {
+    complaints.unreadable(path, bytes.error().message);
+    return "";
+  }
+  if (is_utf8(*bytes)) return std::move(*bytes);
+  std::string text;
+  for (const char byte : *bytes) {
+    if ((byte & 0x80) != 0) {
+      text += "\uFFFD";
+    } else {
+      text += byte;
+    }
+  }
+  return text;
+}
+
+json::value finite_or_null(double value) {
+  if (std::isfinite(value)) return value;
+  return nullptr;
+}
+
+json::object report_data(RecordComplaints& complaints) {
+  const fs::path& root = complaints.root();
+  const Result<Published> published = load_published_record(root);
+  if (!published) {
+    complaints.unreadable(root / "results" / "published.json", published.error().message);
+  }
+  const std::vector<Candidate> candidates = readable_candidates(complaints);
+  json::array kernels;
+  for (const Candidate& candidate : candidates) kernels.push_back(kernel_json(candidate));
+  json::array devices;
+  for (const fs::path& folder : device_folders(root)) {
+    devices.push_back(folder_json(folder, complaints));
+  }
+  if (devices.empty()) complaints.missing(root / "results", "nothing was measured on any device");
+  const RowsByKernel rows = rows_by_kernel(devices);
+  compare_with_kernels(rows, candidates, complaints);
+  json::array searches = report_searches(complaints);
+  add_compiled_resources(kernels, candidates, rows, searches);
+  check_origins(candidates, searches, complaints);
+  json::object data{{"schema", 1},
+                    {"problems", problems_json(published ? &*published : nullptr)},
+                    {"kernels", std::move(kernels)},
+                    {"devices", std::move(devices)},
+                    {"searches", std::move(searches)},
+                    {"gallery", report_gallery(complaints)}};
+  if (published) data["published"] = to_json(*published);
+  data["complaints"] = to_json(complaints.all());
+  return data;
+}
+
+}  // namespace rekernel

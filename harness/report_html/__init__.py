@@ -1,0 +1,1 @@
+"""Makes the folder of pages that `rekernel report --html` writes."""

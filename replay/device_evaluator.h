@@ -13,8 +13,8 @@
 
 namespace rekernel {
 
-/// A launcher's evaluate, or what stands in for it: blocks until a candidate is evaluated. Called from
-/// one thread a worker.
+/// A launcher's evaluate, or what stands in for it: blocks until a candidate is evaluated. Called
+/// from one thread a worker.
 using Judge = std::function<EvaluationReport(const Candidate&, const EvaluateOptions&)>;
 
 struct DeviceEvaluatorOptions {

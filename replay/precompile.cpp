@@ -1,6 +1,5 @@
 #include "replay/precompile.h"
 
-
 namespace rekernel {
 
 std::optional<CompileVerdict> precompile(const Compiler& compiler, const Candidate& candidate,

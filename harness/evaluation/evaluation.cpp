@@ -224,6 +224,7 @@ boost::json::object to_json(const Evaluation& evaluation) {
                            {"reference_noise_ppm", evaluation.reference_noise_ppm},
                            {"conditions", to_json(evaluation.conditions)},
                            {"split_ns", std::move(split)}};
+  if (!evaluation.check.empty()) json["check"] = evaluation.check;
   if (evaluation.errors) json["errors"] = to_json(*evaluation.errors);
   if (evaluation.timing) json["timing"] = to_json(*evaluation.timing);
   if (evaluation.witness) json["witness"] = to_json(*evaluation.witness);
@@ -242,6 +243,7 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
     status.expect("a status");
   }
   evaluation.message = reader.required("message").string();
+  if (auto check = reader.optional("check")) evaluation.check = check->string();
   evaluation.target = reader.required("target").string();
   for (JsonReader& kernel : reader.required("resources").array()) {
     evaluation.resources.push_back(read_resources(kernel));

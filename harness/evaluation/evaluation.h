@@ -63,6 +63,7 @@ struct Evaluation {
   std::string sha256;
   Status status = Status::crashed;
   std::string message;  ///< one line; empty when passed
+  std::string check;    ///< which check refused the values; empty where the status says it all
   std::string target;   ///< "sm_90a"
 
   std::vector<KernelResources> resources;

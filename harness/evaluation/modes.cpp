@@ -161,7 +161,9 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
 
 void note_status(const std::optional<Rejection>& rejection, Evaluation& result) {
   result.status = rejection ? rejection->status : Status::passed;
-  if (rejection) result.message = rejection->message;
+  if (!rejection) return;
+  result.message = rejection->message;
+  result.check = rejection->check;
 }
 
 /// Runs the work and turns its failures into a report.

@@ -159,7 +159,10 @@ std::set<int> Trial::randomly_chosen(std::size_t count, int samples) {
 RunTimes Trial::sample(bool judged, std::optional<Rejection>& rejection) {
   const RunTimes times = rig_.sampler.timed_run(subject_);
   if (judged) rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr);
-  if (rejection) rejection->message += " (in a timed run)";
+  if (rejection) {
+    rejection->message += " (in a timed run)";
+    if (!rejection->check.empty()) rejection->check += " in a timed run";
+  }
   return times;
 }
 

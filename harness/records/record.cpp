@@ -107,11 +107,6 @@ boost::json::object to_json(const BenchRow& row) {
   return json;
 }
 
-std::string optional_text(JsonReader& reader, std::string_view key) {
-  auto field = reader.optional(key);
-  return field ? field->string() : std::string();
-}
-
 /// The interval around a percentage can reach below 0. The bounds keep its decimal exact.
 double read_percent(JsonReader reader) {
   constexpr double most_percent = 1e9;
@@ -123,13 +118,13 @@ double read_percent(JsonReader reader) {
 RecordedReference read_reference(const std::string& id, JsonReader reader) {
   RecordedReference reference;
   reference.id = id;
-  reference.unavailable = optional_text(reader, "unavailable");
+  reference.unavailable = reader.optional_string("unavailable");
   if (reference.unavailable.empty()) {
     reference.median_ns = reader.required("median_ns").integer(0, most);
     reference.percent.value = read_percent(reader.required("percent"));
     reference.percent.low = read_percent(reader.required("low"));
     reference.percent.high = read_percent(reader.required("high"));
-    reference.details = optional_text(reader, "details");
+    reference.details = reader.optional_string("details");
     reference.samples_ns = optional_samples(reader);
   }
   reader.no_other_keys();
@@ -148,7 +143,7 @@ GpuConditions read_conditions(JsonReader reader) {
   return conditions;
 }
 
-BenchRow read_row(JsonReader reader) {
+BenchRow read_bench_row(JsonReader reader) {
   BenchRow row;
   row.problem = reader.required("problem").string();
   row.kernel = reader.required("kernel").string();
@@ -165,8 +160,8 @@ BenchRow read_row(JsonReader reader) {
   row.low_ns = reader.required("low_ns").integer(0, most);
   row.high_ns = reader.required("high_ns").integer(0, most);
   row.floor_ns = reader.required("floor_ns").integer(0, most);
-  row.message = optional_text(reader, "message");
-  row.badge_notes = optional_text(reader, "badge_notes");
+  row.message = reader.optional_string("message");
+  row.badge_notes = reader.optional_string("badge_notes");
   row.max_error = reader.required("max_error").string();
   row.rms_error = reader.required("rms_error").string();
   row.library_max_error = reader.required("library_max_error").string();
@@ -292,7 +287,7 @@ Result<Bench> bench_from_json(const boost::json::value& json, const std::string&
   bench.ceilings.copy_bytes_per_s = ceilings.required("copy_bytes_per_s").integer(0, most);
   bench.ceilings.fp16_flops_per_s = ceilings.required("fp16_flops_per_s").integer(0, most);
   ceilings.no_other_keys();
-  for (JsonReader& row : reader.required("rows").array()) bench.rows.push_back(read_row(row));
+  for (JsonReader& row : reader.required("rows").array()) bench.rows.push_back(read_bench_row(row));
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   return bench;

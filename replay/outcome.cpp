@@ -148,9 +148,8 @@ std::int64_t Outcome::permille_of_reference() const {
   return (reference_ns * 1000 + *median_ns / 2) / *median_ns;
 }
 
-Result<Outcome> outcome_from_record(const json::object& record, const std::string& where) {
-  const json::value value = record;
-  JsonReader reader(where, value);
+Result<Outcome> outcome_from_record(const json::value& record, const std::string& where) {
+  JsonReader reader(where, record);
   Outcome outcome;
   JsonReader status = reader.required("status");
   if (const auto known = status_from_string(status.string(64))) {

@@ -46,7 +46,7 @@ struct Outcome {
 
 /// Fails where a field that is read here has another type; fields that are not read may be
 /// anything.
-Result<Outcome> outcome_from_record(const boost::json::object& record, const std::string& where);
+Result<Outcome> outcome_from_record(const boost::json::value& record, const std::string& where);
 
 /// "98.1%" from tenths of a percent.
 std::string percent_of_permille(std::int64_t permille);

@@ -6,6 +6,8 @@
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <set>
 #include <stdexcept>
 
@@ -290,7 +292,16 @@ std::string pretty_json(const json::value& value) {
 }
 
 bool is_utf8(std::string_view bytes) {
+  constexpr std::uint64_t beyond_ascii = 0x8080808080808080;
   for (std::size_t i = 0; i < bytes.size();) {
+    std::uint64_t eight = 0;
+    if (i + sizeof eight <= bytes.size()) {
+      std::memcpy(&eight, bytes.data() + i, sizeof eight);
+      if ((eight & beyond_ascii) == 0) {
+        i += sizeof eight;
+        continue;
+      }
+    }
     const auto byte = [&](std::size_t at) {
       return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u;
     };

@@ -136,6 +136,16 @@ std::optional<Rejection> judge_values(const ErrorStats& stats, const Problem& pr
   return std::nullopt;
 }
 
+double strict_share(const ErrorStats& stats, const ErrorStats* library) {
+  constexpr double allowed_library_errors = 2.0;
+  if (!library) return stats.worst_strict_ratio;
+  const auto share = [](double error, double of_library) {
+    return error > 0 ? error / (allowed_library_errors * of_library) : 0.0;
+  };
+  return std::min(stats.worst_strict_ratio,
+                  std::max(share(stats.max_abs, library->max_abs), share(stats.rms, library->rms)));
+}
+
 std::optional<Rejection> Checker::judge_invariants() {
   for (const auto& [invariant, runnable] : invariants_) {
     runnable->enqueue(stream_.get());

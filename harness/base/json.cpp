@@ -385,6 +385,11 @@ std::optional<JsonReader> JsonReader::optional(std::string_view key) {
   return child(key, member);
 }
 
+std::string JsonReader::optional_string(std::string_view key) {
+  auto field = optional(key);
+  return field ? field->string() : std::string();
+}
+
 bool JsonReader::has(std::string_view key) const {
   const json::object* object = value_->if_object();
   return object && object->contains(key);

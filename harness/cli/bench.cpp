@@ -112,7 +112,8 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
          }});
   }
   Bench bench;
-  bench.toolchain = toolchain_versions();
+  std::map<std::string, std::string> toolchain = toolchain_versions();
+  if (!options.pytorch) toolchain.erase("PyTorch");
   PoolTask task;
   for (const Candidate& candidate : candidates) {
     task.candidates.push_back(&candidate);
@@ -122,7 +123,7 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   Result<Ok> taken = Ok{};
   task.settle = [&](std::size_t, const EvaluationReport& report) {
     note_device(bench, report);
-    bench.rows.push_back(bench_row(report.evaluation));
+    bench.rows.push_back(bench_row(report.evaluation, toolchain));
     // A candidate that does not compile may come before any that names the GPU.
     if (options.arrived && !bench.device_name.empty()) taken = options.arrived(bench);
     return taken.ok();

@@ -70,7 +70,6 @@ struct EvaluationReport {
   bool faulted = false;
   /// The candidate's process ended: its parent knows how.
   bool runner_is_gone = false;
-  Ceilings ceilings;
   std::optional<DeviceProperties> device;
   std::vector<NoiseRun> noise;  ///< of an A/A experiment
   /// Of the machine that evaluated, where that is another one: compiler, driver, libraries.

@@ -12,9 +12,9 @@
 
 #include "harness/base/json.h"
 #include "harness/cli/evaluators.h"
-#include "harness/evaluation/command_launcher.h"
 #include "harness/evaluation/launcher.h"
-#include "harness/evaluation/slurm_launcher.h"
+#include "harness/jobs/command_launcher.h"
+#include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 
 extern char** environ;

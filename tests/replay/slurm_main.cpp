@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "harness/compile/compile_isolated.h"
-#include "harness/evaluation/job_folder.h"
+#include "harness/jobs/job_folder.h"
 
 namespace rekernel {
 

@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "fakes.h"
-#include "harness/evaluation/command_launcher.h"
-#include "harness/evaluation/slurm_launcher.h"
+#include "harness/jobs/command_launcher.h"
+#include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 #include "harness/process/tool.h"
 #include "replay/device_evaluator.h"
@@ -538,6 +538,18 @@ TEST(JobFolder, KnowsACutFile) {
     EXPECT_NE(cut.error().message.find("cut short"), std::string::npos);
   }
   EXPECT_FALSE(run_job(folder->path(), "../token", judge));
+
+  JobResult other = *result;
+  other.report.evaluation.harness = "another";
+  const auto refusal = folder->refusal(other, "sm_90a", false);
+  ASSERT_TRUE(refusal);
+  EXPECT_NE(refusal->find("its program is another version (judge another, here "),
+            std::string::npos);
+  EXPECT_EQ(folder->refusal(*result, "sm_90a", false), std::nullopt);
+  other = *result;
+  other.report.evaluation.target = "sm_89";
+  EXPECT_EQ(folder->refusal(other, "sm_90a", false),
+            "node " + other.node + ": its GPU runs sm_89, the search writes code for sm_90a");
 }
 
 TEST(CommandLauncher, StartsAProgramBehindAPrefix) {

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "harness/evaluation/job_folder.h"
 #include "harness/evaluation/launcher.h"
-#include "harness/evaluation/slurm.h"
+#include "harness/jobs/job_folder.h"
+#include "harness/jobs/slurm.h"
 #include "ops/result.h"
 
 namespace rekernel {

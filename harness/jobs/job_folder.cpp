@@ -1,4 +1,4 @@
-#include "harness/evaluation/job_folder.h"
+#include "harness/jobs/job_folder.h"
 
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <random>
 
 #include "harness/base/files.h"
+#include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
 
 namespace rekernel {
@@ -141,7 +142,7 @@ Result<JobResult> JobFolder::read_result(const std::string& key) const {
   if (!json) return json.error();
   JsonReader reader(path.string(), *json);
   JobResult result;
-  result.node = reader.required("node").string(256);
+  result.node = one_line(reader.required("node").string(256), 256);
   const std::string report = reader.required("report").string();
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
@@ -165,6 +166,11 @@ std::optional<std::string> JobFolder::refusal(const JobResult& result, const std
                                               bool mixed) const {
   const EvaluationReport& report = result.report;
   const std::string node = "node " + result.node + ": ";
+  if (const std::string& judge = report.evaluation.harness;
+      !judge.empty() && judge != harness_digest()) {
+    return node + "its program is another version (judge " + one_line(judge, 64) + ", here " +
+           harness_digest() + "): expected this one there too";
+  }
   const std::string& own = report.evaluation.target;
   if (!own.empty() && own != target) {
     return node + "its GPU runs " + own + ", the search writes code for " + target;

@@ -1,4 +1,4 @@
-#include "harness/evaluation/slurm.h"
+#include "harness/jobs/slurm.h"
 
 #include <sys/wait.h>
 
@@ -52,7 +52,7 @@ std::string nth_field(std::string& line) {
   std::string field = line.substr(0, end);
   line.erase(0, end == std::string::npos ? end : end + 1);
   const std::size_t last = field.find_last_not_of(' ');
-  return field.substr(0, last == std::string::npos ? 0 : last + 1);
+  return one_line(field.substr(0, last == std::string::npos ? 0 : last + 1), 256);
 }
 
 }  // namespace

@@ -64,8 +64,9 @@ class JobFolder {
   std::filesystem::path batch(const std::string& name) const { return path_ / "batches" / name; }
   std::filesystem::path log(const std::string& name) const { return path_ / "logs" / name; }
 
-  /// Why a result does not count beside the others: it comes from a GPU of another target, or of
-  /// another kind than the first one's (unless `mixed`), which is remembered in the folder.
+  /// Why a result does not count beside the others: it comes from another version of this program,
+  /// from a GPU of another target, or of another kind than the first one's (unless `mixed`), which
+  /// is remembered in the folder.
   std::optional<std::string> refusal(const JobResult& result, const std::string& target,
                                      bool mixed) const;
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "harness/base/file_descriptor.h"
-#include "harness/evaluation/job_folder.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/jobs/job_folder.h"
 
 namespace rekernel {
 

@@ -1,4 +1,4 @@
-#include "harness/evaluation/slurm_launcher.h"
+#include "harness/jobs/slurm_launcher.h"
 
 #include <algorithm>
 #include <filesystem>

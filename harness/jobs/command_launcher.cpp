@@ -1,4 +1,4 @@
-#include "harness/evaluation/command_launcher.h"
+#include "harness/jobs/command_launcher.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -49,6 +49,17 @@ struct EvaluateOptions {
 boost::json::object to_json(const EvaluateOptions& options);
 Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader);
 
+/// A candidate and what is asked about it.
+struct RequestedEvaluation {
+  Candidate candidate;
+  EvaluateOptions options;
+};
+
+/// Both as one text, for another process.
+std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options);
+Result<RequestedEvaluation> read_evaluation_request(const std::string& text,
+                                                    const std::string& where);
+
 /// The outcome of one evaluation and what else was measured in the same run.
 struct EvaluationReport {
   /// Why nothing could be said about the candidate (no GPU, too little memory): a failure of the
@@ -61,6 +72,8 @@ struct EvaluationReport {
   bool runner_is_gone = false;
   std::optional<DeviceProperties> device;
   std::vector<NoiseRun> noise;  ///< of an A/A experiment
+  /// Of the machine that evaluated, where that is another one: compiler, driver, libraries.
+  std::string toolchain;
 };
 
 boost::json::object to_json(const EvaluationReport& report);

@@ -285,6 +285,10 @@ set_up_alone() {
   provide_wheels "$deps/boost" "${wheels[@]}"
   if [[ $purpose == test ]]; then
     install_optional chromium-headless-shell 'the report is not tested in a browser'
+    local package
+    for package in munge slurmctld slurmd slurm-client; do
+      install_optional "$package" 'searches are not tested on a Slurm cluster'
+    done
   fi
 }
 

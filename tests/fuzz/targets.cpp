@@ -16,6 +16,7 @@ constexpr std::array all_targets = {Target{"bench", fuzz_bench},
                                     Target{"search", fuzz_search},
                                     Target{"search_file", fuzz_search_file},
                                     Target{"source", fuzz_source},
+                                    Target{"squeue", fuzz_squeue},
                                     Target{"trajectory", fuzz_trajectory}};
 
 }  // namespace

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-commands=(run test .ci/run harness/report_html/make.sh tests/setup/*_test.sh)
+commands=(run test .ci/run harness/report_html/make.sh tests/setup/*_test.sh tests/replay/slurm_cluster.sh)
 for script in "${commands[@]}" harness/setup/setup.sh; do
   bash -n "$script"
 done

@@ -139,7 +139,7 @@ first.dtype = dtype or first.dtype
 first.device = torch.Device(*kind.split(":")) if kind else first.device
 if swap:
     first.strides = first.strides[::-1]
-assert operator.name == f"rekernel::{name}" and operator.options["device_types"] == "cuda"
+assert operator.name == f"rekernel::{name}" and operator.options["mutates_args"] == ()
 try:
     made = operator.fake(*tensors)
     result = operator(*tensors)

@@ -1,11 +1,15 @@
-// harness_run CANDIDATE_DIR SEED FOLDER: the harness runs a candidate once on the inputs of a seed, and every
-// tensor of the problem is written to FOLDER/NAME.bin. What an export must reproduce bit for bit.
+// harness_run CANDIDATE_DIR SEED FOLDER: the harness runs a candidate once on the inputs of a seed,
+// and every tensor of the problem is written to FOLDER/NAME.bin: what an export must reproduce bit
+// for bit. Then it prints its median time in milliseconds, measured as an export's test does it: in
+// one context, with new inputs and a cold L2 cache, everything issued while the GPU is still busy
+// with the cache.
 
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "harness/base/files.h"
 #include "harness/candidate/candidate.h"
@@ -30,6 +34,31 @@ void write_tensor(const std::filesystem::path& folder, const std::string& name,
   value_or_throw(write_file_atomically(folder / (name + ".bin"), bytes));
 }
 
+std::int64_t median_ns(const InputBuffers& inputs, Runnable& runnable, const Stream& stream,
+                       const DeviceProperties& device) {
+  constexpr int warm_up = 5;
+  constexpr int samples = 50;
+  constexpr int flushes = 24;
+  const DeviceBuffer cache_filler(2 * device.l2_bytes + (1 << 20));
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < warm_up + samples; ++i) {
+    inputs.fill(static_cast<std::uint64_t>(i), nullptr, stream);
+    for (int flush = 0; flush < flushes; ++flush) {
+      REKERNEL_CUDA(cuMemsetD8Async(cache_filler.get(), static_cast<unsigned char>(i),
+                                    static_cast<std::size_t>(cache_filler.bytes()), stream.get()));
+    }
+    const Event begin;
+    const Event end;
+    begin.record(stream);
+    runnable.enqueue(stream.get());
+    end.record(stream);
+    const std::int64_t time = elapsed_ns(begin, end);
+    if (i >= warm_up) times.push_back(time);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
 void run(const std::filesystem::path& directory, std::uint64_t seed,
          const std::filesystem::path& folder) {
   const Candidate candidate = value_or_throw(load_candidate(directory));
@@ -49,13 +78,15 @@ void run(const std::filesystem::path& directory, std::uint64_t seed,
   bindings.insert(subject.bindings().begin(), subject.bindings().end());
   const CompiledProgram compiled =
       value_or_throw(compiler.compile(candidate.program, problem_header(problem), target));
-  value_or_throw(make_runnable(candidate.program, compiled, bindings, properties))
-      ->enqueue(stream.get());
+  const auto runnable =
+      value_or_throw(make_runnable(candidate.program, compiled, bindings, properties));
+  runnable->enqueue(stream.get());
   stream.synchronize();
   std::filesystem::create_directories(folder);
   for (const Tensor& tensor : problem.tensors) {
     write_tensor(folder, tensor.name, bindings.at(tensor.name));
   }
+  std::cout << static_cast<double>(median_ns(inputs, *runnable, stream, properties)) / 1e6 << "\n";
 }
 
 }  // namespace

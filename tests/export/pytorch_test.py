@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The PyTorch exports of the fastest kernels of the headline problems, on a GPU: equal to the harness's
-result bit for bit, under eager and under torch.compile, and as fast. $1: the program, $2: harness_run.
+result bit for bit, under eager and under torch.compile, and as fast: as the harness's own launcher measured
+in the same way, and no slower than `rekernel evaluate` finds it, where another process's work comes before
+every run. $1: the program, $2: harness_run.
 More arguments: kernels (PROBLEM/NAME) instead of those."""
 
 import json
@@ -12,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SKIPPED = 77  # what ctest takes for "skipped"
 HEADLINE = ("matmul_fp32", "conv2d", "softmax", "layernorm", "conv2d_relu_maxpool")
-SLOWER = 1.03  # at most, than the harness measures
+LARGEST_DIFFERENCE = 0.03  # of the time from what the harness measures
 PROGRAM, HARNESS_RUN, *NAMED = sys.argv[1:]
 
 
@@ -31,7 +33,7 @@ def run(*command):
     return subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def harness_ms(kernel):
+def evaluated_ms(kernel):
     """What `rekernel evaluate` measures now."""
     judged = run(PROGRAM, "evaluate", ROOT / "generated" / kernel, "--json", "--samples", 100)
     evaluation = json.loads(judged.stdout)
@@ -50,7 +52,7 @@ def problems_of(kernel, scratch):
     test = run(sys.executable, next(into.glob("test_*.py")), "--json", "--data", data)
     print(test.stderr, end="", file=sys.stderr)
     found = json.loads(test.stdout)
-    found["harness_ms"] = harness_ms(kernel)
+    found["harness_ms"], found["evaluated_ms"] = float(harness.stdout), evaluated_ms(kernel)
     print(json.dumps(found), flush=True)
     for path in data.iterdir():
         path.unlink()
@@ -59,7 +61,11 @@ def problems_of(kernel, scratch):
     if found["refusal"]:
         complaints.append(found["refusal"])
     complaints += [f"{key} {found[key]:.4f}, the harness's {found['harness_ms']:.4f}"
-                   for key in ("ms", "compiled_ms") if not found[key] <= SLOWER * found["harness_ms"]]
+                   for key in ("ms", "compiled_ms")
+                   if not abs(found[key] / found["harness_ms"] - 1) <= LARGEST_DIFFERENCE]
+    complaints += [f"{key} {found[key]:.4f}, in an evaluation {found['evaluated_ms']:.4f}"
+                   for key in ("ms", "compiled_ms")
+                   if not found[key] <= (1 + LARGEST_DIFFERENCE) * found["evaluated_ms"]]
     return complaints
 
 

@@ -1,6 +1,6 @@
-// Stands in for the CUDA driver: writes down every call that does something as a line of JSON in the file
-// $RECORDING, and does nothing. $CAPABILITY ("9.0") is the GPU's; $PARAMETERS tells the sizes of kernels'
-// parameters, which only machine code knows ("kernel:8,8,128;other:8").
+// Stands in for the CUDA driver: writes down every call that does something as a line of JSON in
+// the file $RECORDING, and does nothing. $CAPABILITY ("9.0") is the GPU's; $PARAMETERS tells the
+// sizes of kernels' parameters, which only machine code knows ("kernel:8,8,128;other:8").
 
 #include <cuda.h>
 
@@ -126,9 +126,8 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  record("\"call\": \"set\", \"kernel\": \"" + name_of(function) +
-         "\", \"attribute\": " + std::to_string(attribute) +
-         ", \"value\": " + std::to_string(value));
+  record("\"call\": \"set\", \"kernel\": \"" + name_of(function) + "\", \"attribute\": " +
+         std::to_string(attribute) + ", \"value\": " + std::to_string(value));
   return CUDA_SUCCESS;
 }
 

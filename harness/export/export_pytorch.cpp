@@ -123,7 +123,8 @@ TemplateWords operator_words(const ExportSource& source) {
   words["package"] = name;
   words["operator_library"] = operator_library;
   words["first_input"] = names.front();
-  words["signature"] = joined(typed);
+  // Below the first, which stands behind "def NAME(".
+  words["signature"] = joined(typed, ",\n" + std::string(name.size() + 5, ' '));
   words["signature_names"] = joined(names);
   words["pointers"] = joined(pointers);
   words["output_dtype"] = torch_type(source.problem.output().dtype);

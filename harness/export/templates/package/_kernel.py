@@ -3,7 +3,6 @@
 import ctypes
 import json
 import math
-import struct
 import threading
 from pathlib import Path
 
@@ -53,7 +52,7 @@ class Launch:
         if step.get("programmatic_launch") and not first:
             attributes.append((_driver.PROGRAMMATIC, (1,)))
         self.attributes = (LaunchAttribute * 3)()
-        for attribute, (number, value) in zip(self.attributes, attributes):
+        for attribute, (number, value) in zip(self.attributes, attributes, strict=False):
             attribute.id = number
             attribute.value[:len(value)] = value
         self.config = (grid, block, dynamic, len(attributes))
@@ -155,7 +154,8 @@ class Kernel:
         if shape != expected["shape"]:
             raise ValueError(f"{where} is {shape}; this kernel was made for {expected['shape']}")
         # Of a dimension of one element, the stride says nothing.
-        if any(given != wanted for given, wanted, extent in zip(stride, expected["stride"], shape) if extent > 1):
+        axes = zip(stride, expected["stride"], shape, strict=True)
+        if any(given != wanted for given, wanted, extent in axes if extent > 1):
             raise ValueError(f"{where} has strides {tuple(stride)}; expected {expected['stride']}: "
                              "make it contiguous()")
 

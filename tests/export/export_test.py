@@ -25,6 +25,17 @@ SCALARS = {"i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q", "f32": "<f", "f64
 MAP_TYPES = {"u8": 0, "i32": 3, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
 
 
+MAIN = """int main(int, char** arguments) {
+  try {
+    return launch(arguments[1], std::stoi(arguments[2]), std::stol(arguments[3]));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\\n", error.what());
+    return 1;
+  }
+}
+"""
+
+
 def run(*command, cwd=ROOT, **more):
     return subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=500, **more)
@@ -92,15 +103,9 @@ def launcher_source():
     return 0;
   }}''')
     return "\n".join([*includes, "#include <cstdio>",
-                      "static int launch(const std::string& name, int larger, long offset) {", *branches, "  return 3;", "}", '''int main(int, char** arguments) {
-  try {
-    return launch(arguments[1], std::stoi(arguments[2]), std::stol(arguments[3]));
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\\n", error.what());
-    return 1;
-  }
-}
-'''])
+                      "static int launch(const std::string& name, int larger, long offset) {", *branches,
+                      "  return 3;", "}", MAIN])
+
 
 
 def address(number):

@@ -30,7 +30,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return paths;
 }
 
-Status read_status(JsonReader& reader) {
+Status read_expected_status(JsonReader& reader) {
   const auto status = status_from_string(reader.string());
   if (!status) reader.expect("a status");
   return status.value_or(Status::crashed);
@@ -41,9 +41,9 @@ void read_expectation(JsonReader& reader, Mutant& mutant) {
   if (auto badges = reader.optional("without_badges")) mutant.refused_badges = badges->strings();
   if (auto status = reader.optional("status")) {
     if (status->is_string()) {
-      mutant.expected = {read_status(*status)};
+      mutant.expected = {read_expected_status(*status)};
     } else {
-      for (JsonReader& one : status->array(1)) mutant.expected.push_back(read_status(one));
+      for (JsonReader& one : status->array(1)) mutant.expected.push_back(read_expected_status(one));
     }
   } else {
     mutant.expected = {Status::passed};

@@ -12,9 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t max_plan_bytes = 256u << 10;
-constexpr std::size_t max_source_bytes = 1u << 20;
-
 /// The content of a file that strangers hand in: a link could name any file of this machine.
 Result<std::string> read_plain_file(const fs::path& path, std::size_t max_bytes) {
   std::error_code status;

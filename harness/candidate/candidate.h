@@ -31,6 +31,9 @@ struct Candidate {
   Program program;
 };
 
+inline constexpr std::size_t max_plan_bytes = 256u << 10;
+inline constexpr std::size_t max_source_bytes = 1u << 20;
+
 /// Reads and validates `kernel.json` (text) against the problem that it names; `source` is the text
 /// of `kernel.cu`. `where` starts error messages ("generated/softmax/online/kernel.json").
 /// Every number is range-checked; unknown keys, tensors and problems are errors.

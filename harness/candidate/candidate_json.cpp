@@ -16,8 +16,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t max_plan_bytes = 256u << 10;
-constexpr std::size_t max_source_bytes = 1u << 20;
 constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
 constexpr std::array<std::int64_t, 3> max_grid = {2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> max_block = {1024, 1024, 64};

@@ -45,7 +45,8 @@ Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path&
 
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options) {
   Bench bench;
-  bench.toolchain = toolchain_versions();
+  std::map<std::string, std::string> toolchain = toolchain_versions();
+  if (!options.pytorch) toolchain.erase("PyTorch");
   Progress progress;
   std::unique_ptr<PytorchProcess> pytorch;
   if (options.pytorch) {
@@ -71,7 +72,7 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
       return Error{candidate.problem + "/" + candidate.name + ": " + report.failure};
     }
     note_device(bench, report);
-    bench.rows.push_back(bench_row(report.evaluation));
+    bench.rows.push_back(bench_row(report.evaluation, toolchain));
     // A candidate that does not compile may come before any that names the GPU.
     if (options.arrived && !bench.device_name.empty()) {
       if (Result<Ok> taken = options.arrived(bench); !taken) return taken.error();

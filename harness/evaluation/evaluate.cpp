@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "harness/base/harness_digest.h"
 #include "harness/candidate/candidate.h"
 
 namespace rekernel {
@@ -63,9 +64,7 @@ boost::json::object to_json(const EvaluationReport& report) {
   boost::json::object json{{"failure", report.failure},
                            {"evaluation", to_json(report.evaluation)},
                            {"faulted", report.faulted},
-                           {"runner_is_gone", report.runner_is_gone},
-                           {"copy_bytes_per_s", report.ceilings.copy_bytes_per_s},
-                           {"fp16_flops_per_s", report.ceilings.fp16_flops_per_s}};
+                           {"runner_is_gone", report.runner_is_gone}};
   boost::json::array noise;
   for (const NoiseRun& run : report.noise) noise.push_back(to_json(run));
   json["noise"] = std::move(noise);
@@ -75,7 +74,6 @@ boost::json::object to_json(const EvaluationReport& report) {
 
 Result<EvaluationReport> report_from_json(const std::string& text) {
   constexpr const char* where = "evaluation report";
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   Result<boost::json::value> json = parse_json(text, where);
   if (!json) return json.error();
   JsonReader reader(where, *json);
@@ -86,8 +84,6 @@ Result<EvaluationReport> report_from_json(const std::string& text) {
   report.evaluation = std::move(*evaluation);
   report.faulted = reader.required("faulted").boolean();
   report.runner_is_gone = reader.required("runner_is_gone").boolean();
-  report.ceilings.copy_bytes_per_s = reader.required("copy_bytes_per_s").integer(0, most);
-  report.ceilings.fp16_flops_per_s = reader.required("fp16_flops_per_s").integer(0, most);
   for (JsonReader& run : reader.required("noise").array()) {
     report.noise.push_back(noise_run_from_json(run));
   }
@@ -102,6 +98,7 @@ EvaluationReport blank_report(const Candidate& candidate) {
   report.evaluation.problem = candidate.problem;
   report.evaluation.kernel = candidate.name;
   report.evaluation.sha256 = candidate_sha256(candidate);
+  report.evaluation.harness = harness_digest();
   return report;
 }
 

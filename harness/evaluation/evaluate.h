@@ -59,7 +59,6 @@ struct EvaluationReport {
   bool faulted = false;
   /// The candidate's process ended: its parent knows how.
   bool runner_is_gone = false;
-  Ceilings ceilings;
   std::optional<DeviceProperties> device;
   std::vector<NoiseRun> noise;  ///< of an A/A experiment
 };

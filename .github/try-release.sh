@@ -27,5 +27,5 @@ expect 'rekernel ' --version
 expect 'cluster_with_prefetch' list
 expect 'byte for byte' replay softmax
 expect '| problem | kernel |' report --markdown
-expect 'PROBLEM_NAME by default' export --help
+expect '--to cpp|pytorch' export --help
 echo "runs in $root"

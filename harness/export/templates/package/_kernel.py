@@ -89,11 +89,12 @@ class Launch:
         plan = argument["tensor_map"]
         address = addresses[plan["of"]] + plan.get("offset_bytes", 0)
         remembered = self.remembered.setdefault(number, {})
-        if address not in remembered:
-            if len(remembered) == MOST_REMEMBERED:
+        encoded = remembered.get(address)
+        if encoded is None:
+            if len(remembered) >= MOST_REMEMBERED:
                 remembered.clear()
-            remembered[address] = self.tensor_map(plan, address)
-        return remembered[address]
+            remembered[address] = encoded = self.tensor_map(plan, address)
+        return encoded
 
     def tensor_map(self, plan, address):
         rank = len(plan["dims"])

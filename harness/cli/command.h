@@ -32,6 +32,7 @@ int evaluate_job_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 int errors_command(const std::vector<std::string>& arguments);
 int evaluate_command(const std::vector<std::string>& arguments);
+int export_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
 int new_command(const std::vector<std::string>& arguments);
 int noise_command(const std::vector<std::string>& arguments);

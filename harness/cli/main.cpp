@@ -21,6 +21,7 @@ constexpr std::array commands{
     Command{"errors", "verdicts on kernels and mutants, and their errors beside the bounds",
             rekernel::errors_command},
     Command{"new", "scaffold a correct, slow candidate to start from", rekernel::new_command},
+    Command{"export", "a kernel for C++ programs or for PyTorch", rekernel::export_command},
     Command{"search", "search for kernels with language models", rekernel::search_command},
     Command{"replay", "replay a recorded search", rekernel::replay_command},
     Command{"report", "the recorded results as text or Markdown", rekernel::report_command},

@@ -132,12 +132,10 @@ std::string shortened(const std::string& log) {
          std::to_string(log.size()) + " bytes in all)\n";
 }
 
-std::vector<std::string> compile_options(const CompileOptions& options, const std::string& target,
-                                         const std::vector<std::string>& include_directories) {
-  std::vector<std::string> result = {"--gpu-architecture=" + target, "--std=c++20",
-                                     "--device-as-default-execution-space", "--ptxas-options=-v"};
-  for (const std::string& folder : include_directories)
-    result.push_back("--include-path=" + folder);
+constexpr const char* language_options[] = {"--std=c++20", "--device-as-default-execution-space"};
+
+std::vector<std::string> own_options(const CompileOptions& options) {
+  std::vector<std::string> result;
   if (options.fast_math) result.push_back("--use_fast_math");
   if (options.max_registers) {
     result.push_back("--maxrregcount=" + std::to_string(*options.max_registers));
@@ -145,6 +143,17 @@ std::vector<std::string> compile_options(const CompileOptions& options, const st
   for (const auto& [name, value] : options.defines) {
     result.push_back("--define-macro=" + name + "=" + value);
   }
+  return result;
+}
+
+std::vector<std::string> compile_options(const CompileOptions& options, const std::string& target,
+                                         const std::vector<std::string>& include_directories) {
+  std::vector<std::string> result = {"--gpu-architecture=" + target};
+  result.insert(result.end(), std::begin(language_options), std::end(language_options));
+  result.push_back("--ptxas-options=-v");
+  for (const std::string& folder : include_directories)
+    result.push_back("--include-path=" + folder);
+  for (std::string& option : own_options(options)) result.push_back(std::move(option));
   return result;
 }
 
@@ -317,6 +326,12 @@ Result<CompiledProgram> Compiler::compile(const Program& program, const std::str
   auto compiled = compile_anew(program, problem_header, target);
   if (compiled) remember(program, problem_header, target, *compiled);
   return compiled;
+}
+
+std::vector<std::string> source_options(const CompileOptions& options) {
+  std::vector<std::string> result = own_options(options);
+  result.insert(result.begin(), std::begin(language_options), std::end(language_options));
+  return result;
 }
 
 Result<CompiledProgram> program_from(std::string cubin, std::string log) {

@@ -79,6 +79,9 @@ class Compiler {
   std::shared_ptr<const State> state_;
 };
 
+/// NVRTC's options that do not depend on the machine: the language, and what the plan asks for.
+std::vector<std::string> source_options(const CompileOptions& options);
+
 /// A program from its machine code and the compiler's log, which may come from a child.
 Result<CompiledProgram> program_from(std::string cubin, std::string log);
 

@@ -8,6 +8,7 @@
 
 #include "harness/base/cache.h"
 #include "harness/base/fields.h"
+#include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/modes.h"
 #include "harness/process/isolate.h"
@@ -28,17 +29,18 @@ struct Request {
   Candidate candidate;
 };
 
-Result<Request> read_request(const std::string& text) {
+Result<Request> read_request(const std::string& text, const std::string& code) {
   Result<boost::json::value> json = parse_json(text, where_request);
   if (!json) return json.error();
   JsonReader reader(where_request, *json);
   Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
   if (!options) return options.error();
   const std::string plan = reader.required("plan").string();
-  std::string source = reader.required("source").string();
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
-  Result<Candidate> candidate = parse_candidate(plan, std::move(source), where_request);
+  Result<std::vector<Code>> modules = code_from_fields(code);
+  if (!modules) return modules.error();
+  Result<Candidate> candidate = parse_candidate(plan, *std::move(modules), where_request);
   if (!candidate) return candidate.error();
   const bool with_repetition = needs_repetition(*options);
   const bool with_libraries = needs_libraries(*options, *find_problem(candidate->problem));
@@ -84,10 +86,9 @@ Result<CompileOutcome> read_compiled() {
 
 std::string referee_request(const Candidate& candidate, const EvaluateOptions& options) {
   std::string field;
-  append_field(field,
-               boost::json::serialize(boost::json::object{{"options", to_json(options)},
-                                                          {"plan", candidate_json(candidate)},
-                                                          {"source", candidate.program.source}}));
+  append_field(field, boost::json::serialize(boost::json::object{
+                          {"options", to_json(options)}, {"plan", candidate_json(candidate)}}));
+  append_field(field, code_fields(candidate.program));
   return field;
 }
 
@@ -104,7 +105,8 @@ int run_referee_worker(const ReferenceSource& references) {
   };
   EvaluationReport report;
   const Result<std::string> text = read_field(STDIN_FILENO);
-  Result<Request> request = text ? read_request(*text) : Result<Request>(text.error());
+  const Result<std::string> code = text ? read_field(STDIN_FILENO) : text;
+  Result<Request> request = code ? read_request(*text, *code) : Result<Request>(code.error());
   if (!request) {
     report.evaluation.status = Status::invalid_plan;
     report.evaluation.message = request.error().message;

@@ -6,17 +6,13 @@
 namespace rekernel::fuzz {
 namespace {
 
-constexpr std::array all_targets = {Target{"bench", fuzz_bench},
-                                    Target{"chat_completion", fuzz_chat_completion},
-                                    Target{"cubin", fuzz_cubin},
-                                    Target{"evaluation", fuzz_evaluation},
-                                    Target{"json", fuzz_json},
-                                    Target{"plan", fuzz_plan},
-                                    Target{"reply", fuzz_reply},
-                                    Target{"search", fuzz_search},
-                                    Target{"search_file", fuzz_search_file},
-                                    Target{"source", fuzz_source},
-                                    Target{"trajectory", fuzz_trajectory}};
+constexpr std::array all_targets = {
+    Target{"bench", fuzz_bench},         Target{"chat_completion", fuzz_chat_completion},
+    Target{"cubin", fuzz_cubin},         Target{"evaluation", fuzz_evaluation},
+    Target{"json", fuzz_json},           Target{"plan", fuzz_plan},
+    Target{"recording", fuzz_recording}, Target{"reply", fuzz_reply},
+    Target{"search", fuzz_search},       Target{"search_file", fuzz_search_file},
+    Target{"source", fuzz_source},       Target{"trajectory", fuzz_trajectory}};
 
 }  // namespace
 

@@ -76,11 +76,11 @@ def set_grad_enabled(on):
 )python";
 
 /// The recorded Triton softmax: its module, and what its two calls asked the driver for.
-const fs::path recorded =
+const fs::path recorded_softmax =
     fs::path(REKERNEL_SOURCE_DIR) / "tests/harness/capture/recorded/triton_softmax";
 
 void write_recorded_calls(const fs::path& folder) {
-  std::istringstream lines(read_file(recorded / "1091.log").value());
+  std::istringstream lines(read_file(recorded_softmax / "1091.log").value());
   int call = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.find("\"tensors\"") != std::string::npos) ++call;
@@ -138,7 +138,7 @@ TEST_F(CapturedProgram, BecomesACandidate) {
   const Result<Capture> captured = capture(
       "import os, shutil\nlogs = os.environ['REKERNEL_CAPTURE_LOGS']\n"
       "shutil.copy('" +
-      (recorded / "1091.1.module").string() +
+      (recorded_softmax / "1091.1.module").string() +
       "', logs)\n"
       "open(logs + '/7.log', 'a').write("
       "'{\"event\":\"module\",\"id\":1,\"bytes\":9,\"file\":\"1091.1.module\"}\\n')\n" +

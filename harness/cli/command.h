@@ -26,6 +26,7 @@ struct Command {
 };
 
 int bench_command(const std::vector<std::string>& arguments);
+int capture_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int compile_worker_command(const std::vector<std::string>& arguments);
 int evaluate_job_command(const std::vector<std::string>& arguments);

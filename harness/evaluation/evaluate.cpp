@@ -5,8 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "harness/base/fields.h"
 #include "harness/base/harness_digest.h"
 #include "harness/candidate/candidate.h"
+#include "harness/candidate/code.h"
 
 namespace rekernel {
 
@@ -123,23 +125,26 @@ boost::json::object to_json(const EvaluateOptions& options) {
 }
 
 std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options) {
-  return boost::json::serialize(boost::json::object{{"options", to_json(options)},
-                                                    {"plan", candidate_json(candidate)},
-                                                    {"source", candidate.program.source}});
+  return joined_fields({boost::json::serialize(boost::json::object{
+                            {"options", to_json(options)}, {"plan", candidate_json(candidate)}}),
+                        code_fields(candidate.program)});
 }
 
-Result<RequestedEvaluation> read_evaluation_request(const std::string& text,
+Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
                                                     const std::string& where) {
-  Result<boost::json::value> json = parse_json(text, where);
+  const std::optional<Fields> fields = split_fields(bytes);
+  if (!fields || fields->size() != 2) return Error{where + ": it did not arrive in whole"};
+  Result<boost::json::value> json = parse_json((*fields)[0], where);
   if (!json) return json.error();
   JsonReader reader(where, *json);
   Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
   if (!options) return options.error();
   const std::string plan = reader.required("plan").string();
-  std::string source = reader.required("source").string();
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
-  Result<Candidate> candidate = parse_candidate(plan, std::move(source), where);
+  Result<std::vector<Code>> modules = code_from_fields((*fields)[1]);
+  if (!modules) return modules.error();
+  Result<Candidate> candidate = parse_candidate(plan, *std::move(modules), where);
   if (!candidate) return candidate.error();
   return RequestedEvaluation{std::move(*candidate), std::move(*options)};
 }

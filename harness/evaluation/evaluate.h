@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/json.h"
@@ -55,9 +56,9 @@ struct RequestedEvaluation {
   EvaluateOptions options;
 };
 
-/// Both as one text, for another process.
+/// Both as fields, for another process or machine.
 std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options);
-Result<RequestedEvaluation> read_evaluation_request(const std::string& text,
+Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
                                                     const std::string& where);
 
 /// The outcome of one evaluation and what else was measured in the same run.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <boost/json.hpp>
 #include <exception>
 
 #include "harness/base/cache.h"

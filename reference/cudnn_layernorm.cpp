@@ -16,7 +16,7 @@ struct LayerNormForm {
   bool features_as_channels;
 };
 
-constexpr LayerNormForm forms[] = {
+constexpr LayerNormForm layernorm_forms[] = {
     {"inference, features as channels", CUDNN_NORM_FWD_INFERENCE, true},
     {"inference, features as width", CUDNN_NORM_FWD_INFERENCE, false},
     {"training, features as channels", CUDNN_NORM_FWD_TRAINING, true},
@@ -95,7 +95,7 @@ Result<std::unique_ptr<Runnable>> make_cudnn_layernorm(const ReferenceInfo& info
   search.offers = [&]() -> Result<std::vector<boost::json::object>> {
     std::vector<boost::json::object> all;
     std::string refusal;
-    for (const LayerNormForm& form : forms) {
+    for (const LayerNormForm& form : layernorm_forms) {
       Result<std::vector<boost::json::object>> offers =
           guarded([&]() -> Result<std::vector<boost::json::object>> {
             return engine_offers(layer_norm_graph(*cudnn, form, norm, statistics->get()), Math::any,
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Runnable>> make_cudnn_layernorm(const ReferenceInfo& info
     Result<EngineConfiguration> engine = EngineConfiguration::from_json(choice);
     if (!engine) return engine.error();
     const boost::json::value* variant = choice.if_contains("variant");
-    for (const LayerNormForm& form : forms) {
+    for (const LayerNormForm& form : layernorm_forms) {
       if (!variant || *variant != form.name) continue;
       return guarded([&]() -> Result<std::unique_ptr<Runnable>> {
         Result<std::unique_ptr<Runnable>> plan =

@@ -16,7 +16,7 @@ struct SoftmaxForm {
   bool columns_are_channels;
 };
 
-constexpr SoftmaxForm forms[] = {
+constexpr SoftmaxForm softmax_forms[] = {
     {"instance mode, columns as channels", CUDNN_SOFTMAX_MODE_INSTANCE, true},
     {"channel mode, columns as channels", CUDNN_SOFTMAX_MODE_CHANNEL, true},
     {"instance mode, columns as width", CUDNN_SOFTMAX_MODE_INSTANCE, false},
@@ -56,12 +56,12 @@ Result<std::unique_ptr<Runnable>> make_cudnn_softmax(const ReferenceInfo& info,
   EngineSearch search;
   search.offers = []() -> Result<std::vector<boost::json::object>> {
     std::vector<boost::json::object> offers;
-    for (const SoftmaxForm& form : forms) offers.push_back({{"form", form.name}});
+    for (const SoftmaxForm& form : softmax_forms) offers.push_back({{"form", form.name}});
     return offers;
   };
   search.make = [&](const boost::json::object& choice) -> Result<std::unique_ptr<Runnable>> {
     const boost::json::value* name = choice.if_contains("form");
-    for (const SoftmaxForm& form : forms) {
+    for (const SoftmaxForm& form : softmax_forms) {
       if (!name || *name != form.name) continue;
       return make_softmax(*cudnn, form, rows, columns, bindings.at("x").pointer,
                           bindings.at("y").pointer);

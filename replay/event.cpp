@@ -1,5 +1,6 @@
 #include "replay/event.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <cstdio>
@@ -17,9 +18,18 @@ constexpr std::string_view base64_digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void append_string(std::string& text, std::string_view value) {
+  const auto is_plain = [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
+  };
   text += '"';
-  for (const char c : value) {
+  while (!value.empty()) {
+    const auto special = std::find_if_not(value.begin(), value.end(), is_plain);
+    text.append(value.begin(), special);
+    value.remove_prefix(static_cast<std::size_t>(special - value.begin()));
+    if (value.empty()) break;
+    const char c = value.front();
     const auto byte = static_cast<unsigned char>(c);
+    value.remove_prefix(1);
     if (c == '"' || c == '\\') {
       text += '\\';
       text += c;
@@ -29,12 +39,10 @@ void append_string(std::string& text, std::string_view value) {
       text += "\\t";
     } else if (c == '\r') {
       text += "\\r";
-    } else if (byte < 0x20) {
+    } else {
       std::array<char, 8> escape;
       std::snprintf(escape.data(), escape.size(), "\\u%04x", byte);
       text += escape.data();
-    } else {
-      text += c;
     }
   }
   text += '"';

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "replay/interruption.h"
+#include "replay/prompt_text.h"
 
 namespace rekernel {
 
@@ -21,7 +22,7 @@ inline constexpr std::int64_t max_counted_tokens = std::int64_t{1} << 36;
 struct ModelRequest {
   std::string id;     ///< "r4.ideas", "r4.i2.b1"
   std::string model;  ///< which of the search's models is asked
-  std::string prompt;
+  PromptText prompt;
 };
 
 struct ModelReply {

@@ -103,7 +103,7 @@ std::optional<Interruption> FilesModel::ask(std::span<const ModelRequest> reques
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string& id = requests[i].id;
     if (auto trouble =
-            write_prompt(folder_ / (id + std::string(prompt_ending)), requests[i].prompt)) {
+            write_prompt(folder_ / (id + std::string(prompt_ending)), requests[i].prompt.text())) {
       return trouble;
     }
     const fs::path path = folder_ / (id + std::string(reply_ending));

@@ -85,7 +85,8 @@ struct OpenAiModel::Target {
     json::object body;
     if (!record.body.empty()) body = json::parse(record.body).as_object();
     body["model"] = record.ask_as.empty() ? request.model : record.ask_as;
-    body["messages"] = json::array{json::object{{"role", "user"}, {"content", request.prompt}}};
+    body["messages"] =
+        json::array{json::object{{"role", "user"}, {"content", request.prompt.text()}}};
     if (reply_tokens > 0) body[limit_field] = reply_tokens;
     if (record.stream) {
       body["stream"] = true;

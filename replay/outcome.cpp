@@ -37,20 +37,6 @@ void put_reals_as_text(json::value& value) {
   }
 }
 
-/// The single samples are many, and only their summary is compared.
-void drop_samples(json::value& value) {
-  if (auto* array = value.if_array()) {
-    for (json::value& entry : *array) drop_samples(entry);
-  } else if (auto* object = value.if_object()) {
-    if (const json::value* samples = object->if_contains("samples_ns")) {
-      const std::int64_t count = samples->is_array() ? samples->get_array().size() : 0;
-      object->erase("samples_ns");
-      (*object)["samples"] = count;
-    }
-    for (auto& member : *object) drop_samples(member.value());
-  }
-}
-
 /// What recorded_evaluation, the search and the chain put beside the evaluation's own members.
 constexpr std::array beside_the_evaluation = {"event",     "id",       "device",
                                               "toolchain", "measured", "chain"};
@@ -75,8 +61,8 @@ void restore_members(json::object& object) {
   }
   json::value* timing = object.if_contains("timing");
   if (!timing || !timing->is_object()) return;
-  timing->get_object().erase("samples");
-  timing->get_object()["samples_ns"] = json::array();
+  // A count stands for the samples in recordings from before they were kept.
+  if (timing->get_object().erase("samples") > 0) timing->get_object()["samples_ns"] = json::array();
 }
 
 void read_resources(JsonReader reader, Outcome& outcome) {
@@ -115,7 +101,6 @@ json::object recorded_evaluation(const Evaluation& evaluation, const std::string
   shown.compile_log = printable(shown.compile_log, max_log_bytes);
   shown.badge_notes = printable(shown.badge_notes, max_message_bytes);
   json::value record = to_json(shown);
-  drop_samples(record);
   put_reals_as_text(record);
   json::object& object = record.get_object();
   object["device"] = device;
@@ -127,6 +112,12 @@ Result<Evaluation> evaluation_from_record(const json::object& record, const std:
   json::object evaluation = record;
   for (const char* key : beside_the_evaluation) evaluation.erase(key);
   restore_members(evaluation);
+  if (json::value* evidence = evaluation.if_contains("evidence");
+      evidence && evidence->is_object()) {
+    put_texts_as_reals(evidence->get_object());
+    json::value* stress = evidence->get_object().if_contains("stress");
+    if (stress && stress->is_object()) put_texts_as_reals(stress->get_object());
+  }
   json::value* references = evaluation.if_contains("references");
   if (references && references->is_array()) {
     for (json::value& reference : references->get_array()) {
@@ -148,9 +139,8 @@ std::int64_t Outcome::permille_of_reference() const {
   return (reference_ns * 1000 + *median_ns / 2) / *median_ns;
 }
 
-Result<Outcome> outcome_from_record(const json::object& record, const std::string& where) {
-  const json::value value = record;
-  JsonReader reader(where, value);
+Result<Outcome> outcome_from_record(const json::value& record, const std::string& where) {
+  JsonReader reader(where, record);
   Outcome outcome;
   JsonReader status = reader.required("status");
   if (const auto known = status_from_string(status.string(64))) {

@@ -12,13 +12,13 @@
 namespace rekernel {
 
 /// An evaluation as a trajectory holds it: the evaluation's JSON with numbers that are not whole as
-/// text ("9.2e-04"), without the single samples, with long texts shortened, and with the device's
-/// and the compiler's names. The search looks at nothing else, so that recording loses nothing.
+/// text ("9.2e-04"), with long texts shortened, and with the device's and the compiler's names. The
+/// search looks at nothing else, so that recording loses nothing.
 boost::json::object recorded_evaluation(const Evaluation& evaluation, const std::string& device,
                                         const std::string& toolchain);
 
-/// The way back, as far as it goes: the samples are not there, and what is no whole number has four
-/// digits. For the event of a candidate that compiled.
+/// The way back, as far as it goes: what is no whole number has four digits, and recordings from
+/// before samples were kept have none. For the event of a candidate that compiled.
 Result<Evaluation> evaluation_from_record(const boost::json::object& record,
                                           const std::string& where);
 
@@ -46,7 +46,7 @@ struct Outcome {
 
 /// Fails where a field that is read here has another type; fields that are not read may be
 /// anything.
-Result<Outcome> outcome_from_record(const boost::json::object& record, const std::string& where);
+Result<Outcome> outcome_from_record(const boost::json::value& record, const std::string& where);
 
 /// "98.1%" from tenths of a percent.
 std::string percent_of_permille(std::int64_t permille);

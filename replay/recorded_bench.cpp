@@ -50,7 +50,8 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
   if (candidate.device.empty()) return Error{where + ": its record names no device"};
   const Result<Evaluation> evaluation = evaluation_from_record(candidate.record, where);
   if (!evaluation) return evaluation.error();
-  BenchRow row = bench_row(*evaluation);
+  BenchRow row =
+      bench_row(*evaluation, toolchain_from_text(text_in(candidate.record, "toolchain")));
   row.kernel = kernel;
   if (const std::string date = text_in(candidate.record, "measured"); !date.empty()) {
     row.measured = date;
@@ -58,12 +59,12 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
   Bench bench;
   bench.device_name = candidate.device;
   bench.sm = capability_text(evaluation->target);
-  bench.toolchain = toolchain_from_text(text_in(candidate.record, "toolchain"));
   if (search.header.device.name == candidate.device) {
     bench.multiprocessors = static_cast<int>(search.header.device.multiprocessors);
     bench.l2_bytes = search.header.device.l2_bytes;
   }
   bench.rows.push_back(std::move(row));
+  summarise_rows(bench);
   // Somebody else may have written the record: what is merged must be readable afterwards.
   return bench_from_json(to_json(bench), where);
 }

@@ -32,8 +32,7 @@ struct WaveItem {
 /// A kernel that later prompts may show.
 struct Kept {
   std::string caption;
-  std::string plan;
-  std::string source;
+  Candidate candidate;
 };
 
 struct IdeaInRound {
@@ -266,7 +265,7 @@ class Search {
     const std::size_t turn = static_cast<std::size_t>(round - settings_.first_round);
     const std::vector<ModelRequest> requests{{"r" + std::to_string(round) + ".ideas",
                                               model_name(turn),
-                                              ideas_prompt(header_, parts, settings_.ideas)}};
+                                              PromptWriter(header_, parts).ideas(settings_.ideas)}};
     if (!may_ask(requests)) return {};
     // The search may have stopped here and gone on with a plan.
     if (std::vector<Idea> planned = planned_ideas(round); !planned.empty()) return planned;
@@ -302,6 +301,7 @@ class Search {
                                       const std::vector<IdeaInRound>& ideas) {
     std::vector<WaveItem> wave;
     std::vector<ModelRequest> requests;
+    PromptWriter writer(header_, parts);
     for (const IdeaInRound& one : ideas) {
       for (int branch = 1; branch <= settings_.branches; ++branch) {
         WaveItem item;
@@ -310,7 +310,7 @@ class Search {
         item.idea = one.idea;
         item.model = model_name(requests.size());
         item.parents = parent_ids(parts);
-        requests.push_back({item.id, item.model, kernel_prompt(header_, parts, one.idea, branch)});
+        requests.push_back({item.id, item.model, writer.kernel(one.idea, branch)});
         wave.push_back(std::move(item));
       }
     }
@@ -352,7 +352,7 @@ class Search {
 
   PromptParts prompt_parts(int round) const {
     PromptParts parts;
-    parts.history = history_;
+    parts.history = &history_;
     const RoundPlan* plan = settings_.plan_of(round);
     if (plan && plan->parents) {
       parts.survivors = shown(*plan->parents);
@@ -373,7 +373,9 @@ class Search {
     for (const std::string& id : ids) {
       const auto kept = kept_.find(id);
       if (kept == kept_.end()) continue;
-      kernels.push_back({id, kept->second.caption, kept->second.plan, kept->second.source});
+      const Candidate& candidate = kept->second.candidate;
+      kernels.push_back(
+          {id, kept->second.caption, candidate_json(candidate), candidate.program.source});
     }
     return kernels;
   }
@@ -394,7 +396,7 @@ class Search {
             {"round", round},
             {"kind", kind},
             {"model", request.model},
-            {"prompt_sha256", sha256_hex(request.prompt)},
+            {"prompt_sha256", request.prompt.sha256()},
             {"prompt_bytes", request.prompt.size()},
             {"parents", json::value_from(parent_ids(parts))}};
   }
@@ -567,7 +569,7 @@ class Search {
   }
 
   std::optional<Answer> answer_in_journal(const ModelRequest& request, Asking& asking) {
-    const std::string hash = sha256_hex(request.prompt);
+    const std::string hash = request.prompt.sha256();
     for (int attempt = asking.recorded + 1; attempt < settings_.tries; ++attempt) {
       const json::object* entry =
           journal_entry("unusable", request.id, "prompt_sha256", hash, attempt);
@@ -617,7 +619,7 @@ class Search {
   /// A reply that waits for its turn, or was of no use.
   void keep(const ModelRequest& request, json::object event) {
     if (around_.model.keeps_replies()) return;
-    event["prompt_sha256"] = sha256_hex(request.prompt);
+    event["prompt_sha256"] = request.prompt.sha256();
     add_to_journal(event);
   }
 
@@ -641,7 +643,9 @@ class Search {
         record =
             journal_entry("evaluation", wave[i].id, "sha256", candidate_sha256(*wave[i].candidate));
       }
-      if (record) {
+      if (record && turn.is_next(i)) {
+        turn.pass_next(*record);
+      } else if (record) {
         turn.arrive(i, *record);
       } else {
         missing.push_back(i);
@@ -671,8 +675,9 @@ class Search {
   }
 
   void put_evaluation(int round, const WaveItem& item, const json::object& record) {
-    const json::object event = evaluation_event(item, record);
-    Result<Outcome> outcome = outcome_from_record(event, where() + ": evaluation " + item.id);
+    const json::value value = evaluation_event(item, record);
+    const json::object& event = value.get_object();
+    Result<Outcome> outcome = outcome_from_record(value, where() + ": evaluation " + item.id);
     if (!outcome) return interrupt({Kind::bad_file, outcome.error().message});
     put(event);
     if (!going()) return;
@@ -685,7 +690,7 @@ class Search {
 
   void remember(int round, const WaveItem& item, const Outcome& outcome,
                 const json::object& event) {
-    history_.push_back(
+    history_.add(
         {item.id, item.idea.title, outcome.passed(), outcome_line(outcome), prompt_log(outcome)});
     if (!item.candidate) return;
     if (outcome.passed()) {
@@ -693,8 +698,7 @@ class Search {
                           std::string(event.at("sha256").as_string())});
     }
     if (outcome.passed() || needed_until_.contains(item.id)) {
-      kept_[item.id] = {outcome_line(outcome), candidate_json(*item.candidate),
-                        item.candidate->program.source};
+      kept_[item.id] = {outcome_line(outcome), *item.candidate};
     }
   }
 
@@ -760,7 +764,7 @@ class Search {
   std::optional<Interruption> interruption_;
   std::string reason_;
 
-  std::vector<HistoryEntry> history_;
+  PromptHistory history_;
   std::vector<Ranked> correct_;
   Selection selection_;
   std::map<std::string, Kept> kept_;

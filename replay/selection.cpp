@@ -4,13 +4,17 @@
 #include <set>
 
 namespace rekernel {
+namespace {
+
+/// Slower, or as fast and found later; both are in one list of candidates.
+bool later(const Ranked* a, const Ranked* b) {
+  return a->median_ns != b->median_ns ? a->median_ns > b->median_ns : a > b;
+}
+
+}  // namespace
 
 Selection select_seeds(const Settings& settings, std::span<const Ranked> correct, int round,
                        const std::vector<std::string>& previous_survivors) {
-  std::vector<const Ranked*> by_time;
-  for (const Ranked& candidate : correct) by_time.push_back(&candidate);
-  std::stable_sort(by_time.begin(), by_time.end(),
-                   [](const Ranked* a, const Ranked* b) { return a->median_ns < b->median_ns; });
   const bool round_has_any = std::any_of(correct.begin(), correct.end(),
                                          [&](const Ranked& one) { return one.round == round; });
   const bool carry = !(settings.chain && round_has_any);
@@ -20,17 +24,27 @@ Selection select_seeds(const Settings& settings, std::span<const Ranked> correct
                                candidate.id) != previous_survivors.end());
   };
 
+  std::vector<const Ranked*> pool;
+  std::vector<const Ranked*> all;
+  for (const Ranked& candidate : correct) {
+    all.push_back(&candidate);
+    if (in_pool(candidate)) pool.push_back(&candidate);
+  }
+  std::sort(pool.begin(), pool.end(), [](const Ranked* a, const Ranked* b) { return later(b, a); });
+
   Selection selection;
   std::set<std::string> hashes;
-  for (const Ranked* candidate : by_time) {
+  for (const Ranked* candidate : pool) {
     if (selection.survivors.size() == static_cast<std::size_t>(settings.survivors)) break;
-    if (in_pool(*candidate) && hashes.insert(candidate->sha256).second) {
-      selection.survivors.push_back(candidate->id);
-    }
+    if (hashes.insert(candidate->sha256).second) selection.survivors.push_back(candidate->id);
   }
+  // Of all that were correct, which only get more, the few fastest are looked at.
+  std::make_heap(all.begin(), all.end(), later);
   std::set<std::string> ideas;
-  for (const Ranked* candidate : by_time) {
-    if (selection.bank.size() == static_cast<std::size_t>(settings.bank)) break;
+  while (!all.empty() && selection.bank.size() < static_cast<std::size_t>(settings.bank)) {
+    std::pop_heap(all.begin(), all.end(), later);
+    const Ranked* candidate = all.back();
+    all.pop_back();
     if (!ideas.contains(candidate->idea) && hashes.insert(candidate->sha256).second) {
       selection.bank.push_back(candidate->id);
       ideas.insert(candidate->idea);

@@ -49,7 +49,8 @@ boost::json::object to_json(const ErrorRow& row) {
                            {"what", row.what},
                            {"status", row.status},
                            {"badges", boost::json::value_from(row.badges)},
-                           {"message", row.message}};
+                           {"message", row.message},
+                           {"check", row.check}};
   if (row.errors) {
     json["errors"] = {{"rms", recorded(row.errors->rms)},
                       {"largest", recorded(row.errors->largest)},
@@ -78,6 +79,7 @@ ErrorRow read_row(JsonReader reader) {
   row.status = reader.required("status").string();
   row.badges = reader.required("badges").strings();
   row.message = reader.required("message").string();
+  row.check = reader.required("check").string();
   if (auto errors = reader.optional("errors")) {
     row.errors = RelativeErrors{
         read_recorded(errors->required("rms")), read_recorded(errors->required("largest")),
@@ -232,6 +234,7 @@ std::vector<ErrorRow> error_rows(const ErrorSubject& subject, const Evaluation& 
   row.status = to_string(evaluation.status);
   row.badges = evaluation.badges();
   row.message = evaluation.message.empty() ? evaluation.badge_notes : evaluation.message;
+  row.check = evaluation.check;
   if (evaluation.errors) row.errors = relative_errors(*evaluation.errors);
   rows.push_back(std::move(row));
   for (const ReferenceResult& reference : evaluation.references) {

@@ -40,6 +40,7 @@ struct ErrorRow {
   std::string status;
   std::vector<std::string> badges;
   std::string message;                   ///< why it was rejected, or why a badge was refused
+  std::string check;                     ///< which check refused the values; empty: none did
   std::optional<RelativeErrors> errors;  ///< none where nothing could be compared
 };
 

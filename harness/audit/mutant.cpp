@@ -5,6 +5,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/candidate/code.h"
 
 namespace rekernel {
 
@@ -30,7 +31,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return paths;
 }
 
-Status read_status(JsonReader& reader) {
+Status read_expected_status(JsonReader& reader) {
   const auto status = status_from_string(reader.string());
   if (!status) reader.expect("a status");
   return status.value_or(Status::crashed);
@@ -41,9 +42,9 @@ void read_expectation(JsonReader& reader, Mutant& mutant) {
   if (auto badges = reader.optional("without_badges")) mutant.refused_badges = badges->strings();
   if (auto status = reader.optional("status")) {
     if (status->is_string()) {
-      mutant.expected = {read_status(*status)};
+      mutant.expected = {read_expected_status(*status)};
     } else {
-      for (JsonReader& one : status->array(1)) mutant.expected.push_back(read_status(one));
+      for (JsonReader& one : status->array(1)) mutant.expected.push_back(read_expected_status(one));
     }
   } else {
     mutant.expected = {Status::passed};
@@ -105,9 +106,11 @@ void merge_patch(boost::json::value& target, const boost::json::value& patch) {
 Result<Ok> replace_once(std::string& text, const std::string& old_text,
                         const std::string& new_text) {
   const std::size_t at = text.find(old_text);
-  if (at == std::string::npos) return Error{"kernel.cu: does not contain '" + old_text + "'"};
+  if (at == std::string::npos)
+    return Error{code_file(Language::cuda) + ": does not contain '" + old_text + "'"};
   if (text.find(old_text, at + 1) != std::string::npos) {
-    return Error{"kernel.cu: contains '" + old_text + "' more than once: expected once"};
+    return Error{code_file(Language::cuda) + ": contains '" + old_text +
+                 "' more than once: expected once"};
   }
   text.replace(at, old_text.size(), new_text);
   return Ok{};
@@ -146,7 +149,7 @@ std::vector<HonestKernel> all_honest_kernels(const fs::path& root) {
 }
 
 Result<MutatedFiles> mutate(const Mutant& mutant) {
-  Result<std::string> source = read_file(mutant.base / "kernel.cu");
+  Result<std::string> source = read_file(mutant.base / code_file(Language::cuda));
   if (!source) return source.error();
   Result<std::string> plan_text = read_file(mutant.base / "kernel.json");
   if (!plan_text) return plan_text.error();

@@ -13,24 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool contains(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
-
 bool contains(const std::vector<std::string>& list, const std::string& one) {
   return std::find(list.begin(), list.end(), one) != list.end();
-}
-
-/// The name of the check that a rejection's message comes from.
-std::string rejecting_check(const ErrorRow& row) {
-  if (row.status != to_string(Status::wrong_result)) return row.status;
-  const std::string& message = row.message;
-  const std::string when = contains(message, "(in a timed run)") ? " in a timed run" : "";
-  if (contains(message, "were never written")) return "unwritten elements" + when;
-  if (contains(message, "outside the tolerance")) return "tolerance of an element" + when;
-  if (message.starts_with("rms error")) return "rms error" + when;
-  if (message.starts_with("largest error")) return "largest error" + when;
-  return message.substr(0, message.find(": violated")) + when;
 }
 
 bool passed(const ErrorRow& row) { return row.status == to_string(Status::passed); }
@@ -39,7 +23,7 @@ JudgeOutcome outcome(const std::string& id, const ErrorRow& row) {
   JudgeOutcome outcome;
   outcome.id = id;
   outcome.status = row.status;
-  if (!passed(row)) outcome.caught_by = rejecting_check(row);
+  if (!passed(row)) outcome.caught_by = row.check.empty() ? row.status : row.check;
   outcome.message = row.message;
   return outcome;
 }

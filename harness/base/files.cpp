@@ -45,6 +45,18 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+constexpr const char* no_sha256 = "OpenSSL has no SHA-256";
+
+std::string hex_digits(const unsigned char* bytes, std::size_t size) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) {
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 15];
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path, std::size_t max_bytes) {
@@ -99,15 +111,51 @@ std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int size = 0;
   if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    throw std::runtime_error("OpenSSL has no SHA-256");
+    throw std::runtime_error(no_sha256);
   }
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text += digits[digest[i] >> 4];
-    text += digits[digest[i] & 15];
+  return hex_digits(digest.data(), size);
+}
+
+struct Sha256::State {
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
+
+  State() {
+    if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
+      throw std::runtime_error(no_sha256);
+    }
   }
-  return text;
+  State(const State& other) {
+    if (!context || EVP_MD_CTX_copy_ex(context.get(), other.context.get()) != 1) {
+      throw std::runtime_error(no_sha256);
+    }
+  }
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {}
+Sha256::Sha256(const Sha256& other) : state_(std::make_unique<State>(*other.state_)) {}
+Sha256& Sha256::operator=(const Sha256& other) {
+  if (this != &other) state_ = std::make_unique<State>(*other.state_);
+  return *this;
+}
+Sha256::~Sha256() = default;
+
+void Sha256::update(std::string_view bytes) {
+  if (EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) != 1) {
+    throw std::runtime_error(no_sha256);
+  }
+}
+
+std::string Sha256::hex() const {
+  const State last(*state_);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  if (EVP_DigestFinal_ex(last.context.get(), digest.data(), &size) != 1) {
+    throw std::runtime_error(no_sha256);
+  }
+  return hex_digits(digest.data(), size);
 }
 
 fs::path cache_directory() {

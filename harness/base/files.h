@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,23 @@ Result<Ok> write_file_atomically(const std::filesystem::path& path, std::string_
 
 /// Lower-case hexadecimal SHA-256.
 std::string sha256_hex(std::string_view bytes);
+
+/// SHA-256 of what comes in pieces. A copy goes on from where the original was.
+class Sha256 {
+ public:
+  Sha256();
+  Sha256(const Sha256& other);
+  Sha256& operator=(const Sha256& other);
+  ~Sha256();
+
+  void update(std::string_view bytes);
+  /// Lower-case hexadecimal, of everything so far.
+  std::string hex() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Where compiled kernels and library choices are remembered: $REKERNEL_CACHE, else
 /// $XDG_CACHE_HOME/rekernel, else ~/.cache/rekernel, else a folder in the temporary directory.

@@ -6,6 +6,8 @@
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <set>
 #include <stdexcept>
 
@@ -290,7 +292,16 @@ std::string pretty_json(const json::value& value) {
 }
 
 bool is_utf8(std::string_view bytes) {
+  constexpr std::uint64_t beyond_ascii = 0x8080808080808080;
   for (std::size_t i = 0; i < bytes.size();) {
+    std::uint64_t eight = 0;
+    if (i + sizeof eight <= bytes.size()) {
+      std::memcpy(&eight, bytes.data() + i, sizeof eight);
+      if ((eight & beyond_ascii) == 0) {
+        i += sizeof eight;
+        continue;
+      }
+    }
     const auto byte = [&](std::size_t at) {
       return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u;
     };
@@ -372,6 +383,11 @@ std::optional<JsonReader> JsonReader::optional(std::string_view key) {
   const json::value* member = object ? object->if_contains(key) : nullptr;
   if (!member) return std::nullopt;
   return child(key, member);
+}
+
+std::string JsonReader::optional_string(std::string_view key) {
+  auto field = optional(key);
+  return field ? field->string() : std::string();
 }
 
 bool JsonReader::has(std::string_view key) const {

@@ -48,6 +48,8 @@ class JsonReader {
   JsonReader required(std::string_view key);
   std::optional<JsonReader> optional(std::string_view key);
   bool has(std::string_view key) const;
+  /// The string of a key; empty where the key is absent.
+  std::string optional_string(std::string_view key);
   /// Fails on every key that was asked for by neither `required` nor `optional`.
   void no_other_keys();
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <vector>
@@ -39,6 +38,8 @@ struct View {
 
 View make_view(std::string_view source, bool trigraphs, bool blanks_before_newline) {
   View view;
+  view.text.reserve(source.size());
+  view.lines.reserve(source.size());
   std::size_t line = 1;
   for (std::size_t i = 0; i < source.size(); ++i) {
     char c = source[i];
@@ -63,14 +64,27 @@ View make_view(std::string_view source, bool trigraphs, bool blanks_before_newli
   return view;
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+/// Whether such a view can differ from the plain one.
+bool has_trigraphs(std::string_view source) {
+  return source.find("\?\?") != std::string_view::npos;
+}
+bool has_blanks_behind_backslash(std::string_view source) {
+  return source.find("\\ ") != std::string_view::npos ||
+         source.find("\\\t") != std::string_view::npos ||
+         source.find("\\\r") != std::string_view::npos;
+}
+
+constexpr bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '$';
+}
 
 /// For every position, where the text goes on behind the blanks and block comments there.
 /// Characters outside ASCII count as blanks: some are. All positions at once, from the end, since a
 /// source of comment openings would otherwise be searched to its end for each of them.
 std::vector<std::size_t> positions_behind_blanks(std::string_view text, bool newlines) {
-  const auto is_at = [&](std::size_t i, std::string_view mark) {
-    return i < text.size() && text.substr(i, mark.size()) == mark;
+  const auto is_at = [&](std::size_t i, char first, char second) {
+    return i + 1 < text.size() && text[i] == first && text[i + 1] == second;
   };
   std::vector<std::size_t> behind(text.size() + 1, text.size());
   std::size_t comment_end = text.size();  // of a comment that opens at i
@@ -78,10 +92,10 @@ std::vector<std::size_t> positions_behind_blanks(std::string_view text, bool new
     const char c = text[i];
     const bool blank = c == ' ' || c == '\t' || c == '\r' || (newlines && c == '\n') ||
                        static_cast<unsigned char>(c) >= 0x80;
-    if (is_at(i + 2, "*/")) comment_end = i + 4;
+    if (is_at(i + 2, '*', '/')) comment_end = i + 4;
     if (blank) {
       behind[i] = behind[i + 1];
-    } else if (is_at(i, "/*")) {
+    } else if (is_at(i, '/', '*')) {
       behind[i] = behind[comment_end];
     } else {
       behind[i] = i;
@@ -90,32 +104,40 @@ std::vector<std::size_t> positions_behind_blanks(std::string_view text, bool new
   return behind;
 }
 
+std::string_view word_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && is_word(text[end])) ++end;
+  return text.substr(at, end - at);
+}
+
+/// Every word, wherever it stands.
+Words words_of(std::string_view text) {
+  Words words;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!is_word(text[i])) continue;
+    const std::string_view found = word_at(text, i);
+    words.emplace(found);
+    i += found.size() - 1;
+  }
+  return words;
+}
+
 class Scanner {
  public:
   explicit Scanner(const View& view)
       : text_(view.text),
         lines_(view.lines),
-        behind_blanks_(positions_behind_blanks(text_, false)),
-        behind_lines_(positions_behind_blanks(text_, true)) {}
-
-  /// Every word, wherever it stands.
-  void collect_words(Words& words) const {
-    for (std::size_t i = 0; i < text_.size(); ++i) {
-      if (!is_word(text_[i])) continue;
-      const std::string_view found = word(i);
-      words.emplace(found);
-      i += found.size() - 1;
-    }
-  }
+        behind_blanks_(positions_behind_blanks(text_, false)) {}
 
   /// The first thing to refuse, as "line 3: …".
   std::optional<std::string> refusal() {
     for (std::size_t i = 0; i < text_.size() && !refusal_; ++i) {
       if (text_[i] == '#') check_directive(i, i + 1);
-      if (text_.substr(i, 2) == "%:") check_directive(i, i + 2);
+      if (text_[i] == '%' && at(i + 1) == ':') check_directive(i, i + 2);
       if (text_[i] == '\\') check_escape(i);
       if (is_word(text_[i]) && (i == 0 || !is_word(text_[i - 1]))) check_word(i);
-      if (text_.substr(i, 8) == ".include" || text_.substr(i, 6) == "incbin") {
+      const bool dot = text_[i] == '.' && text_.substr(i, 8) == ".include";
+      if (dot || (text_[i] == 'i' && text_.substr(i, 6) == "incbin")) {
         refuse(i, "assembler directives that read files are not allowed");
       }
     }
@@ -127,11 +149,7 @@ class Scanner {
     if (!refusal_) refusal_ = "line " + std::to_string(lines_[at]) + ": " + why;
   }
 
-  std::string_view word(std::size_t at) const {
-    std::size_t end = at;
-    while (end < text_.size() && is_word(text_[end])) ++end;
-    return text_.substr(at, end - at);
-  }
+  std::string_view word(std::size_t at) const { return word_at(text_, at); }
 
   char at(std::size_t i) const { return i < text_.size() ? text_[i] : '\n'; }
 
@@ -205,6 +223,7 @@ class Scanner {
       refuse(i, std::string(name) + " is not allowed");
     }
     if (name != "import") return;
+    if (behind_lines_.empty()) behind_lines_ = positions_behind_blanks(text_, true);
     const char next = at(behind_lines_[i + name.size()]);
     if (next == '<' || next == '"') refuse(i, "import is not allowed");
   }
@@ -212,7 +231,7 @@ class Scanner {
   std::string_view text_;
   const std::vector<std::size_t>& lines_;
   std::vector<std::size_t> behind_blanks_;
-  std::vector<std::size_t> behind_lines_;  ///< newlines count as blanks
+  std::vector<std::size_t> behind_lines_;  ///< newlines count as blanks; made when it is needed
   std::optional<std::string> refusal_;
 };
 
@@ -234,19 +253,20 @@ Result<Ok> check_characters(std::string_view source, const std::string& where) {
 
 /// Whether a source can paste words: it has the operator, or names macros of the headers, some of
 /// which paste (`_CCCL_PP_CAT`). Theirs begin with an underscore and a capital.
-bool can_paste(const View& view, const Words& words) {
-  return view.text.find("##") != std::string::npos || view.text.find("%:%:") != std::string::npos ||
-         std::any_of(words.begin(), words.end(), [](const std::string& word) {
-           return word.size() > 1 && word[0] == '_' && word[1] >= 'A' && word[1] <= 'Z';
-         });
+bool can_paste(std::string_view text) {
+  if (text.find("##") != std::string::npos || text.find("%:%:") != std::string::npos) return true;
+  for (std::size_t i = 0; (i = text.find('_', i)) != std::string::npos; ++i) {
+    const bool capital = i + 1 < text.size() && text[i + 1] >= 'A' && text[i + 1] <= 'Z';
+    if (capital && (i == 0 || !is_word(text[i - 1]))) return true;
+  }
+  return false;
 }
 
 /// The words of the plan's macros can be pasted like those of the source.
 Result<Ok> check_pasting(const View& view, const std::map<std::string, std::string>& defines,
                          const std::string& where) {
-  Words words;
-  Scanner(view).collect_words(words);
-  if (!can_paste(view, words)) return Ok{};
+  if (!can_paste(view.text)) return Ok{};
+  Words words = words_of(view.text);
   for (const auto& [name, value] : defines) words.insert({name, value});
   if (const auto found = pasted_word(words)) {
     return Error{where + ": its words can be pasted to " + std::string(*found) +
@@ -262,6 +282,9 @@ Result<Ok> check_includes(std::string_view source, const std::string& where,
   if (auto characters = check_characters(source, where); !characters) return characters;
   for (const bool trigraphs : {false, true}) {
     for (const bool blanks_before_newline : {false, true}) {
+      // Most sources look the same in every way.
+      if (trigraphs && !has_trigraphs(source)) continue;
+      if (blanks_before_newline && !trigraphs && !has_blanks_behind_backslash(source)) continue;
       const View view = make_view(source, trigraphs, blanks_before_newline);
       if (const auto refusal = Scanner(view).refusal()) return Error{where + ": " + *refusal};
       if (auto pasting = check_pasting(view, defines, where); !pasting) return pasting;

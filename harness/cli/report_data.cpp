@@ -141,10 +141,11 @@ json::object row_json(const BenchRow& row, const RecordedReference* strongest) {
 
 /// What a row holds that no reader here knows by name, such as a key that is newer than this page.
 json::object unnamed_members(const json::value& recorded, const json::object& known) {
-  static const std::set<std::string, std::less<>> derived{"percent_of_reference", "references"};
+  static const std::set<std::string, std::less<>> shown_elsewhere{
+      "percent_of_reference", "references", "repeated_headline_ns"};
   json::object rest;
   for (const auto& [key, value] : recorded.get_object()) {
-    if (!known.contains(key) && !derived.contains(std::string_view(key))) rest[key] = value;
+    if (!known.contains(key) && !shown_elsewhere.contains(std::string_view(key))) rest[key] = value;
   }
   return rest;
 }

@@ -9,8 +9,17 @@ if(EXISTS ${dependency_folder}/boost/cmeel.prefix)
   list(PREPEND CMAKE_PREFIX_PATH ${dependency_folder}/boost/cmeel.prefix)
 endif()
 if(REKERNEL_STATIC)
+  if(NOT EXISTS ${dependency_folder}/static/complete)
+    message(FATAL_ERROR "REKERNEL_STATIC needs static libraries that Debian has not: run "
+      "harness/setup/static-libraries.sh")
+  endif()
+  list(PREPEND CMAKE_PREFIX_PATH ${dependency_folder}/static)
   set(Boost_USE_STATIC_LIBS ON)
   set(OPENSSL_USE_STATIC_LIBS ON)
+  # CURL's own configuration tells what its static library needs; CMake's module does not.
+  set(CMAKE_FIND_PACKAGE_PREFER_CONFIG ON)
+  # The C library alone stays outside: what opens libraries at run time must share it with them.
+  add_link_options(-static-libstdc++ -static-libgcc)
 endif()
 find_package(Boost 1.75 REQUIRED COMPONENTS json program_options)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
@@ -42,3 +51,9 @@ find_cuda_header(REKERNEL_CUDNN_INCLUDE_DIR cudnn.h ${REKERNEL_CUDA_INCLUDE_DIR}
 add_library(rekernel_cuda_headers INTERFACE)
 target_include_directories(rekernel_cuda_headers SYSTEM INTERFACE
   ${REKERNEL_CUDA_INCLUDE_DIR} ${REKERNEL_CUBLAS_INCLUDE_DIR} ${REKERNEL_CUDNN_INCLUDE_DIR})
+
+# Capturing needs it, and nothing else.
+find_path(REKERNEL_CUPTI_INCLUDE_DIR cupti.h
+  HINTS ${REKERNEL_CUDA_ROOT} ${wheel_include_dirs} ${REKERNEL_CUDA_INCLUDE_DIR} ENV CUDA_HOME
+  PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI
+  PATH_SUFFIXES include)

@@ -112,25 +112,38 @@ std::optional<Rejection> Checker::judge(const SubjectBuffers& subject, const Str
 std::optional<Rejection> judge_values(const ErrorStats& stats, const Problem& problem,
                                       const StressCase* stress) {
   if (stats.failing > 0) {
-    return Rejection{Status::wrong_result, describe_failing(stats, problem.output())};
+    return Rejection{Status::wrong_result, describe_failing(stats, problem.output()),
+                     stats.unwritten > 0 ? "unwritten elements" : "tolerance of an element"};
   }
   const Tolerance& tolerance = problem.tolerance;
   // These bounds are drawn for the problem's own inputs. On stress inputs an honest FP32 kernel can
   // be further off (the mean of a layer norm at 1000 ± 0.1), and the scaled tolerance has decided.
   if (stress) return std::nullopt;
   if (!(stats.rms <= tolerance.rms_error_over_rms * stats.truth_rms)) {
-    return Rejection{Status::wrong_result, "rms error " + number(stats.rms) + " at rms(truth) " +
-                                               number(stats.truth_rms) +
-                                               ": expected a ratio of at most " +
-                                               number(tolerance.rms_error_over_rms)};
+    return Rejection{Status::wrong_result,
+                     "rms error " + number(stats.rms) + " at rms(truth) " +
+                         number(stats.truth_rms) + ": expected a ratio of at most " +
+                         number(tolerance.rms_error_over_rms),
+                     "rms error"};
   }
   if (!(stats.max_abs <= tolerance.max_error_over_rms * stats.truth_rms)) {
-    return Rejection{Status::wrong_result, "largest error " + number(stats.max_abs) +
-                                               " at rms(truth) " + number(stats.truth_rms) +
-                                               ": expected a ratio of at most " +
-                                               number(tolerance.max_error_over_rms)};
+    return Rejection{Status::wrong_result,
+                     "largest error " + number(stats.max_abs) + " at rms(truth) " +
+                         number(stats.truth_rms) + ": expected a ratio of at most " +
+                         number(tolerance.max_error_over_rms),
+                     "largest error"};
   }
   return std::nullopt;
+}
+
+double strict_share(const ErrorStats& stats, const ErrorStats* library) {
+  constexpr double allowed_library_errors = 2.0;
+  if (!library) return stats.worst_strict_ratio;
+  const auto share = [](double error, double of_library) {
+    return error > 0 ? error / (allowed_library_errors * of_library) : 0.0;
+  };
+  return std::min(stats.worst_strict_ratio,
+                  std::max(share(stats.max_abs, library->max_abs), share(stats.rms, library->rms)));
 }
 
 std::optional<Rejection> Checker::judge_invariants() {
@@ -140,9 +153,10 @@ std::optional<Rejection> Checker::judge_invariants() {
     double violation = 0;
     REKERNEL_CUDA(cuMemcpyDtoH(&violation, violation_.get(), sizeof violation));
     if (!(violation <= invariant->bound)) {
-      return Rejection{Status::wrong_result, invariant->name + ": violated by " +
-                                                 number(violation) + ", expected at most " +
-                                                 number(invariant->bound)};
+      return Rejection{Status::wrong_result,
+                       invariant->name + ": violated by " + number(violation) +
+                           ", expected at most " + number(invariant->bound),
+                       invariant->name};
     }
   }
   return std::nullopt;

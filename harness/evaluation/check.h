@@ -26,6 +26,11 @@ struct CompiledInvariant {
 std::optional<Rejection> judge_values(const ErrorStats& stats, const Problem& problem,
                                       const StressCase* stress);
 
+/// How much of what `strict` allows an output's errors take: of 1e-4 + 1e-4·|truth|, or of twice
+/// the FP32 library's own errors on the same inputs, whichever is less; a null `library` leaves
+/// that out. `strict` holds up to 1. Pure.
+double strict_share(const ErrorStats& stats, const ErrorStats* library);
+
 /// Judges a snapshot of what a subject wrote. The truth is computed after the run that it judges,
 /// in memory that no candidate's process has, and destroyed afterwards.
 class Checker {

@@ -24,27 +24,6 @@ double read_real(JsonReader reader) {
 
 std::int64_t read_count(JsonReader reader) { return reader.integer(0, int64_max); }
 
-boost::json::object to_json(const KernelResources& kernel) {
-  return {{"name", kernel.name},
-          {"registers", kernel.registers},
-          {"static_shared_bytes", kernel.static_shared_bytes},
-          {"stack_bytes", kernel.stack_bytes},
-          {"spill_store_bytes", kernel.spill_store_bytes},
-          {"spill_load_bytes", kernel.spill_load_bytes}};
-}
-
-KernelResources read_resources(JsonReader reader) {
-  KernelResources kernel;
-  kernel.name = reader.required("name").string();
-  kernel.registers = static_cast<int>(reader.required("registers").integer(0, 1 << 16));
-  kernel.static_shared_bytes = read_count(reader.required("static_shared_bytes"));
-  kernel.stack_bytes = read_count(reader.required("stack_bytes"));
-  kernel.spill_store_bytes = read_count(reader.required("spill_store_bytes"));
-  kernel.spill_load_bytes = read_count(reader.required("spill_load_bytes"));
-  reader.no_other_keys();
-  return kernel;
-}
-
 boost::json::object to_json(const ErrorStats& stats) {
   return {{"max_abs", real(stats.max_abs)},
           {"rms", real(stats.rms)},
@@ -107,6 +86,12 @@ Percent read_percent(JsonReader reader) {
   return percent;
 }
 
+std::vector<std::int64_t> read_samples(JsonReader reader) {
+  std::vector<std::int64_t> samples;
+  for (JsonReader& sample : reader.array(1)) samples.push_back(read_count(sample));
+  return samples;
+}
+
 boost::json::object to_json(const ReferenceResult& reference) {
   boost::json::object json{{"id", reference.id},
                            {"details", reference.details},
@@ -114,6 +99,9 @@ boost::json::object to_json(const ReferenceResult& reference) {
                            {"timing", to_json(reference.timing)}};
   if (reference.errors) json["errors"] = to_json(*reference.errors);
   if (reference.percent_of_reference) json["percent"] = to_json(*reference.percent_of_reference);
+  if (!reference.kernel_samples_ns.empty()) {
+    json["kernel_samples_ns"] = boost::json::value_from(reference.kernel_samples_ns);
+  }
   return json;
 }
 
@@ -127,14 +115,31 @@ ReferenceResult read_reference(JsonReader reader) {
   if (auto percent = reader.optional("percent")) {
     reference.percent_of_reference = read_percent(*percent);
   }
+  if (auto samples = reader.optional("kernel_samples_ns")) {
+    reference.kernel_samples_ns = read_samples(*samples);
+  }
   reader.no_other_keys();
   return reference;
 }
 
-std::vector<std::int64_t> read_samples(JsonReader reader) {
-  std::vector<std::int64_t> samples;
-  for (JsonReader& sample : reader.array(1)) samples.push_back(read_count(sample));
-  return samples;
+boost::json::object to_json(const BadgeEvidence& evidence) {
+  boost::json::object stress;
+  for (const auto& [name, ratio] : evidence.stress) stress[name] = real(ratio);
+  boost::json::object json{{"stress", std::move(stress)},
+                           {"digests", boost::json::value_from(evidence.digests)}};
+  if (evidence.strict_share) json["strict_share"] = real(*evidence.strict_share);
+  return json;
+}
+
+BadgeEvidence read_evidence(JsonReader reader) {
+  BadgeEvidence evidence;
+  for (auto& [name, ratio] : reader.required("stress").entries()) {
+    evidence.stress.emplace_back(name, read_real(ratio));
+  }
+  evidence.digests = reader.required("digests").strings(64, 16);
+  if (auto share = reader.optional("strict_share")) evidence.strict_share = read_real(*share);
+  reader.no_other_keys();
+  return evidence;
 }
 
 template <class T>
@@ -145,6 +150,40 @@ boost::json::array array_of(const std::vector<T>& values) {
 }
 
 }  // namespace
+
+boost::json::object to_json(const KernelResources& kernel) {
+  return {{"name", kernel.name},
+          {"registers", kernel.registers},
+          {"static_shared_bytes", kernel.static_shared_bytes},
+          {"stack_bytes", kernel.stack_bytes},
+          {"spill_store_bytes", kernel.spill_store_bytes},
+          {"spill_load_bytes", kernel.spill_load_bytes}};
+}
+
+KernelResources resources_from_json(JsonReader reader) {
+  KernelResources kernel;
+  kernel.name = reader.required("name").string();
+  kernel.registers = static_cast<int>(reader.required("registers").integer(0, 1 << 16));
+  kernel.static_shared_bytes = read_count(reader.required("static_shared_bytes"));
+  kernel.stack_bytes = read_count(reader.required("stack_bytes"));
+  kernel.spill_store_bytes = read_count(reader.required("spill_store_bytes"));
+  kernel.spill_load_bytes = read_count(reader.required("spill_load_bytes"));
+  reader.no_other_keys();
+  return kernel;
+}
+
+boost::json::object to_json(const Ceilings& ceilings) {
+  return {{"copy_bytes_per_s", ceilings.copy_bytes_per_s},
+          {"fp16_flops_per_s", ceilings.fp16_flops_per_s}};
+}
+
+Ceilings ceilings_from_json(JsonReader reader) {
+  Ceilings ceilings;
+  ceilings.copy_bytes_per_s = read_count(reader.required("copy_bytes_per_s"));
+  ceilings.fp16_flops_per_s = read_count(reader.required("fp16_flops_per_s"));
+  reader.no_other_keys();
+  return ceilings;
+}
 
 boost::json::object to_json(const GpuConditions& conditions) {
   boost::json::object json{{"sm_clock_mhz", conditions.sm_clock_mhz},
@@ -224,9 +263,20 @@ boost::json::object to_json(const Evaluation& evaluation) {
                            {"reference_noise_ppm", evaluation.reference_noise_ppm},
                            {"conditions", to_json(evaluation.conditions)},
                            {"split_ns", std::move(split)}};
+  if (!evaluation.check.empty()) json["check"] = evaluation.check;
+  if (!evaluation.libraries.empty()) {
+    json["libraries"] = boost::json::value_from(evaluation.libraries);
+  }
   if (evaluation.errors) json["errors"] = to_json(*evaluation.errors);
   if (evaluation.timing) json["timing"] = to_json(*evaluation.timing);
   if (evaluation.witness) json["witness"] = to_json(*evaluation.witness);
+  // What follows is in no evaluation that was recorded before it was kept.
+  if (!evaluation.harness.empty()) json["harness"] = evaluation.harness;
+  if (evaluation.evidence) json["evidence"] = to_json(*evaluation.evidence);
+  if (evaluation.ceilings.copy_bytes_per_s > 0) json["ceilings"] = to_json(evaluation.ceilings);
+  if (!evaluation.repeated_headline_ns.empty()) {
+    json["repeated_headline_ns"] = boost::json::value_from(evaluation.repeated_headline_ns);
+  }
   return json;
 }
 
@@ -242,9 +292,10 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
     status.expect("a status");
   }
   evaluation.message = reader.required("message").string();
+  if (auto check = reader.optional("check")) evaluation.check = check->string();
   evaluation.target = reader.required("target").string();
   for (JsonReader& kernel : reader.required("resources").array()) {
-    evaluation.resources.push_back(read_resources(kernel));
+    evaluation.resources.push_back(resources_from_json(kernel));
   }
   evaluation.compile_log = reader.required("compile_log").string();
   for (JsonReader& seed : reader.required("seeds").array()) {
@@ -267,10 +318,21 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
   for (auto& [phase, nanoseconds] : reader.required("split_ns").entries()) {
     evaluation.split_ns.emplace_back(phase, read_count(nanoseconds));
   }
+  if (auto libraries = reader.optional("libraries")) {
+    evaluation.libraries = libraries->strings(64, 64);
+  }
   if (auto errors = reader.optional("errors")) evaluation.errors = read_errors(*errors);
   if (auto timing = reader.optional("timing")) evaluation.timing = read_timing(*timing);
   if (auto witness = reader.optional("witness")) {
     evaluation.witness = witness_from_json(*witness);
+  }
+  if (auto harness = reader.optional("harness")) evaluation.harness = harness->string(64);
+  if (auto evidence = reader.optional("evidence")) evaluation.evidence = read_evidence(*evidence);
+  if (auto ceilings = reader.optional("ceilings")) {
+    evaluation.ceilings = ceilings_from_json(*ceilings);
+  }
+  if (auto samples = reader.optional("repeated_headline_ns")) {
+    evaluation.repeated_headline_ns = read_samples(*samples);
   }
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;

@@ -38,6 +38,23 @@ struct ReferenceResult {
   Timing timing;
   std::optional<ErrorStats> errors;  ///< on the candidate's first seed
   std::optional<Percent> percent_of_reference;
+  /// The candidate's own times in the blocks beside a reference of another process; empty where the
+  /// two were interleaved, and the candidate's timing is what the percentage is made of.
+  std::vector<std::int64_t> kernel_samples_ns;
+};
+
+/// What the badges rest on, so that whoever reads them can make them again.
+struct BadgeEvidence {
+  std::optional<double> strict_share;  ///< the largest over the seeds; nothing: no FP32 output
+  /// Largest |err| ÷ tolerance of each stress case that was run, in the problem's order.
+  std::vector<std::pair<std::string, double>> stress;
+  std::vector<std::string> digests;  ///< of the outputs of repeated runs, in hexadecimal
+};
+
+/// Ceilings of the device, measured in the same process.
+struct Ceilings {
+  std::int64_t copy_bytes_per_s = 0;
+  std::int64_t fp16_flops_per_s = 0;
 };
 
 /// State of the GPU around the timed samples.
@@ -63,9 +80,12 @@ struct Evaluation {
   std::string sha256;
   Status status = Status::crashed;
   std::string message;  ///< one line; empty when passed
+  std::string check;    ///< which check refused the values; empty where the status says it all
   std::string target;   ///< "sm_90a"
+  std::string harness;  ///< harness_digest() of the program that judged
 
   std::vector<KernelResources> resources;
+  std::vector<std::string> libraries;  ///< whose kernels it launches: a wrapper is seen as one
   std::string compile_log;
   std::vector<std::uint64_t> seeds;
   std::optional<ErrorStats> errors;  ///< the worst over all seeds
@@ -74,13 +94,16 @@ struct Evaluation {
   bool robust = false;
   bool deterministic = false;
   std::string badge_notes;  ///< why a badge was refused, one line
+  std::optional<BadgeEvidence> evidence;
 
   std::optional<Timing> timing;
   std::optional<Witness> witness;  ///< of the same samples, by clocks out of the candidate's reach
-  std::int64_t floor_ns = 0;
+  Ceilings ceilings;
+  std::int64_t floor_ns = 0;                ///< of the ceilings
   std::vector<ReferenceResult> references;  ///< the headline first
   std::int64_t reference_noise_ppm =
       0;  ///< the headline against itself: half width of the 95% interval
+  std::vector<std::int64_t> repeated_headline_ns;  ///< its times under the other name
   GpuConditions conditions;
 
   /// Where the wall time went: (phase, nanoseconds).
@@ -90,12 +113,10 @@ struct Evaluation {
   const ReferenceResult* headline() const;
 };
 
-/// Ceilings of the device, measured in the same process.
-struct Ceilings {
-  std::int64_t copy_bytes_per_s = 0;
-  std::int64_t fp16_flops_per_s = 0;
-};
-
+boost::json::object to_json(const KernelResources& kernel);
+KernelResources resources_from_json(JsonReader reader);
+boost::json::object to_json(const Ceilings& ceilings);
+Ceilings ceilings_from_json(JsonReader reader);
 boost::json::object to_json(const GpuConditions& conditions);
 GpuConditions conditions_from_json(JsonReader reader);
 boost::json::object to_json(const NoiseRun& run);

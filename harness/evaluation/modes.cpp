@@ -32,8 +32,9 @@ std::optional<Rejection> judge(Rig& rig, Trial& trial, const ClockCalibration& c
   if (!rejection) rejection = trial.time_samples(calibration);
   if (!rejection) rejection = trial.time_external_references();
   if (!rejection) {
-    rejection = check_plausibility(std::min(result.timing->median_ns, result.witness->median_ns),
-                                   rig.problem, report.ceilings, rig.device.properties());
+    rejection =
+        check_plausibility(std::min(result.timing->median_ns, result.witness->median_ns),
+                           rig.problem, report.evaluation.ceilings, rig.device.properties());
   }
   if (!rejection) rejection = trial.look_for_company();
   result.conditions = rig.sampler.conditions();
@@ -140,11 +141,11 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
   ClockCalibration calibration;
   if (rig.options.mode == Mode::verdict) {
     expect_idle_gpu(rig);
-    report.ceilings.copy_bytes_per_s =
+    report.evaluation.ceilings.copy_bytes_per_s =
         measure_copy_rate(rig.tools, rig.device.properties(), rig.stream);
-    report.ceilings.fp16_flops_per_s = rig.matrix_rate;
+    report.evaluation.ceilings.fp16_flops_per_s = rig.matrix_rate;
     report.evaluation.floor_ns =
-        floor_ns(rig.problem, report.ceilings, rig.problem.matrix_products);
+        floor_ns(rig.problem, report.evaluation.ceilings, rig.problem.matrix_products);
     rig.laps.lap("ceilings");
     calibration = calibrate_clock(rig);
   }
@@ -161,7 +162,9 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
 
 void note_status(const std::optional<Rejection>& rejection, Evaluation& result) {
   result.status = rejection ? rejection->status : Status::passed;
-  if (rejection) result.message = rejection->message;
+  if (!rejection) return;
+  result.message = rejection->message;
+  result.check = rejection->check;
 }
 
 /// Runs the work and turns its failures into a report.

@@ -10,6 +10,8 @@ namespace rekernel {
 struct Rejection {
   Status status = Status::wrong_result;
   std::string message;
+  /// Which check refused the values ("rms error"); empty where the status says it all.
+  std::string check = {};
 };
 
 }  // namespace rekernel

@@ -71,4 +71,12 @@ Percent percent_of_reference(std::span<const std::int64_t> reference_ns,
   return percent;
 }
 
+std::int64_t noise_ppm(std::span<const std::int64_t> first_ns,
+                       std::span<const std::int64_t> second_ns) {
+  constexpr double ppm_per_percent = 1e4;
+  const Percent noise = percent_of_reference(first_ns, second_ns);
+  const double half_width = std::max(noise.high - 100.0, 100.0 - noise.low);
+  return static_cast<std::int64_t>(half_width * ppm_per_percent);
+}
+
 }  // namespace rekernel

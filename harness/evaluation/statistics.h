@@ -37,4 +37,9 @@ MedianInterval median_interval(std::span<const std::int64_t> samples, double tai
 Percent percent_of_reference(std::span<const std::int64_t> reference_ns,
                              std::span<const std::int64_t> kernel_ns);
 
+/// Half the width of that interval in millionths, for two measurements of the same work: the wider
+/// side of 100%.
+std::int64_t noise_ppm(std::span<const std::int64_t> first_ns,
+                       std::span<const std::int64_t> second_ns);
+
 }  // namespace rekernel

@@ -1,6 +1,9 @@
 #include "harness/evaluation/trial.h"
 
 #include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
 
 #include "harness/evaluation/statistics.h"
 #include "harness/evaluation/time.h"
@@ -21,8 +24,6 @@ constexpr std::size_t watched_samples = 4;
 /// How long a process that was hung up on may take to leave the GPU.
 constexpr std::chrono::seconds farewell{3};
 constexpr int external_blocks = 5;
-/// `strict` by comparison: this many times the FP32 library's own error.
-constexpr double strict_share_of_library_error = 2.0;
 
 std::vector<std::int64_t> events_of(const std::vector<RunTimes>& runs) {
   std::vector<std::int64_t> events;
@@ -30,10 +31,17 @@ std::vector<std::int64_t> events_of(const std::vector<RunTimes>& runs) {
   return events;
 }
 
+std::string hexadecimal(std::uint64_t value) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016" PRIx64, value);
+  return text.data();
+}
+
 }  // namespace
 
 std::optional<Rejection> Trial::check_seeds(int seeds) {
   result_.strict = rig_.problem.output().dtype == DType::f32;
+  result_.evidence.emplace();
   if (!result_.strict) note_badge("strict asks for an FP32 output");
   for (int i = 0; i < seeds; ++i) {
     const std::uint64_t seed = rig_.options.seed
@@ -65,7 +73,7 @@ std::optional<Rejection> Trial::check_seeds(int seeds) {
 void Trial::compare_with_libraries(std::uint64_t seed, const ErrorStats& candidate,
                                    bool first_seed) {
   const bool strict_by_itself = candidate.worst_strict_ratio <= 1.0;
-  bool strict_by_library = false;
+  double share = candidate.worst_strict_ratio;
   for (const PreparedReference& reference : rig_.references) {
     const bool headline = &reference == rig_.headline();
     const bool needed = headline && result_.strict && !strict_by_itself;
@@ -73,12 +81,12 @@ void Trial::compare_with_libraries(std::uint64_t seed, const ErrorStats& candida
     rig_.sampler.run(reference.subject, seed);
     const ErrorStats library = rig_.checker.measure_errors();
     if (first_seed) reference_errors_[reference.id] = library;
-    if (headline) {
-      strict_by_library = candidate.max_abs <= strict_share_of_library_error * library.max_abs &&
-                          candidate.rms <= strict_share_of_library_error * library.rms;
-    }
+    if (headline) share = strict_share(candidate, &library);
   }
-  if (result_.strict && !strict_by_itself && !strict_by_library) {
+  if (!result_.strict) return;
+  std::optional<double>& largest = result_.evidence->strict_share;
+  if (!largest || !(share <= *largest)) largest = share;
+  if (!(share <= 1.0)) {
     result_.strict = false;
     note_badge(
         "strict: an element misses 1e-4 + 1e-4·|truth|, and the error is more than twice "
@@ -90,7 +98,6 @@ void Trial::compare_with_libraries(std::uint64_t seed, const ErrorStats& candida
 /// pass for a repetition there, whatever keeps it.
 std::optional<Rejection> Trial::check_determinism() {
   const std::uint64_t seed = rig_.sampler.fresh_seed();
-  std::set<std::uint64_t> digests;
   // What is loaded runs once at once, and must not meet these inputs then.
   rig_.inputs.fill(rig_.sampler.fresh_seed(), nullptr, rig_.stream);
   rig_.stream.synchronize();
@@ -99,11 +106,13 @@ std::optional<Rejection> Trial::check_determinism() {
   const Subject elsewhere{rig_.repetition.get(), *number, subject_.buffers};
   for (int i = 0; i < determinism_runs; ++i) {
     rig_.sampler.run(i == determinism_runs - 1 ? elsewhere : subject_, seed);
-    digests.insert(rig_.checker.digest());
+    result_.evidence->digests.push_back(hexadecimal(rig_.checker.digest()));
     if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr)) return rejection;
   }
   rig_.repetition.reset();
-  result_.deterministic = digests.size() == 1;
+  const std::vector<std::string>& digests = result_.evidence->digests;
+  result_.deterministic = std::all_of(digests.begin(), digests.end(),
+                                      [&](const auto& one) { return one == digests.front(); });
   if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
   rig_.laps.lap("determinism");
   return std::nullopt;
@@ -117,7 +126,10 @@ std::optional<Rejection> Trial::check_stress_inputs() {
   result_.robust = true;
   for (const StressCase& stress : rig_.problem.stress_cases) {
     rig_.sampler.run(subject_, rig_.sampler.fresh_seed(), &stress);
-    if (auto rejection = rig_.checker.judge(*subject_.buffers, &stress, nullptr)) {
+    std::optional<ErrorStats> stats;
+    auto rejection = rig_.checker.judge(*subject_.buffers, &stress, &stats);
+    if (stats) result_.evidence->stress.emplace_back(stress.name, stats->worst_tolerance_ratio);
+    if (rejection) {
       if (rejection->status != Status::wrong_result) {
         rejection->message += " (on the stress inputs " + stress.name + ")";
         return rejection;
@@ -159,7 +171,10 @@ std::set<int> Trial::randomly_chosen(std::size_t count, int samples) {
 RunTimes Trial::sample(bool judged, std::optional<Rejection>& rejection) {
   const RunTimes times = rig_.sampler.timed_run(subject_);
   if (judged) rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr);
-  if (rejection) rejection->message += " (in a timed run)";
+  if (rejection) {
+    rejection->message += " (in a timed run)";
+    if (!rejection->check.empty()) rejection->check += " in a timed run";
+  }
   return times;
 }
 
@@ -255,10 +270,8 @@ void Trial::note_references_without_times() {
 /// The headline against itself: what a ratio of 100% looks like on this machine.
 void Trial::note_noise(const std::vector<std::int64_t>& repeated_headline) {
   const ReferenceResult* headline = result_.headline();
-  const Percent noise = percent_of_reference(headline->timing.samples_ns, repeated_headline);
-  const double half_width = std::max(noise.high - 100.0, 100.0 - noise.low);
-  constexpr double ppm_per_percent = 1e4;
-  result_.reference_noise_ppm = static_cast<std::int64_t>(half_width * ppm_per_percent);
+  result_.reference_noise_ppm = noise_ppm(headline->timing.samples_ns, repeated_headline);
+  result_.repeated_headline_ns = repeated_headline;
 }
 
 std::optional<Rejection> Trial::time_external_references() {
@@ -291,6 +304,7 @@ std::optional<Rejection> Trial::time_external_references() {
       result.details = (*external)->details();
       result.percent_of_reference = percent_of_reference(external_ns, candidate_ns);
       result.timing = summarise(std::move(external_ns));
+      result.kernel_samples_ns = std::move(candidate_ns);
     }
     result_.references.push_back(std::move(result));
   }

@@ -28,7 +28,7 @@ boost::json::object to_json(const NoiseRow& row) {
           {"runs", std::move(runs)}};
 }
 
-NoiseRow read_row(JsonReader reader) {
+NoiseRow read_noise_row(JsonReader reader) {
   NoiseRow row;
   row.problem = reader.required("problem").string();
   row.subject = reader.required("subject").string();
@@ -102,7 +102,8 @@ Result<NoiseRecord> noise_from_json(const boost::json::value& json, const std::s
   record.sm = device.required("sm").string();
   device.no_other_keys();
   record.toolchain = reader.required("toolchain").string_map();
-  for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_row(row));
+  for (JsonReader& row : reader.required("rows").array())
+    record.rows.push_back(read_noise_row(row));
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   return record;

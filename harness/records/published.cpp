@@ -8,11 +8,6 @@ namespace rekernel {
 
 namespace {
 
-std::string optional_text(JsonReader& reader, std::string_view key) {
-  auto field = reader.optional(key);
-  return field ? field->string() : std::string();
-}
-
 PublishedFigures read_figures(JsonReader reader) {
   PublishedFigures figures;
   if (auto value = reader.optional("percent_of_pytorch_eager")) {
@@ -21,7 +16,7 @@ PublishedFigures read_figures(JsonReader reader) {
   if (auto value = reader.optional("percent_of_torch_compile")) {
     figures.percent_of_torch_compile = value->real();
   }
-  figures.note = optional_text(reader, "note");
+  figures.note = reader.optional_string("note");
   return figures;
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <set>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
@@ -21,37 +23,26 @@ constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 /// Percentages are recorded to one decimal.
 double one_decimal(double value) { return std::round(value * 10.0) / 10.0; }
 
-void put_samples(boost::json::object& json, const std::vector<std::int64_t>& samples_ns) {
-  if (!samples_ns.empty()) json["samples_ns"] = boost::json::value_from(samples_ns);
+void put_samples(boost::json::object& json, std::string_view key,
+                 const std::vector<std::int64_t>& samples_ns) {
+  if (!samples_ns.empty()) json[key] = boost::json::value_from(samples_ns);
 }
 
-std::vector<std::int64_t> optional_samples(JsonReader& reader) {
+std::vector<std::int64_t> optional_samples(JsonReader& reader, std::string_view key) {
   std::vector<std::int64_t> samples_ns;
-  if (auto samples = reader.optional("samples_ns")) {
-    for (JsonReader& sample : samples->array()) samples_ns.push_back(sample.integer(0, most));
+  if (auto samples = reader.optional(key)) {
+    for (JsonReader& sample : samples->array(1)) samples_ns.push_back(sample.integer(1, most));
   }
   return samples_ns;
 }
 
-boost::json::object to_json(const KernelResources& kernel) {
-  return {{"name", kernel.name},
-          {"registers", kernel.registers},
-          {"static_shared_bytes", kernel.static_shared_bytes},
-          {"stack_bytes", kernel.stack_bytes},
-          {"spill_store_bytes", kernel.spill_store_bytes},
-          {"spill_load_bytes", kernel.spill_load_bytes}};
-}
-
-KernelResources read_resources(JsonReader reader) {
-  KernelResources kernel;
-  kernel.name = reader.required("name").string();
-  kernel.registers = static_cast<int>(reader.required("registers").integer(0, 1 << 16));
-  kernel.static_shared_bytes = reader.required("static_shared_bytes").integer(0, most);
-  kernel.stack_bytes = reader.required("stack_bytes").integer(0, most);
-  kernel.spill_store_bytes = reader.required("spill_store_bytes").integer(0, most);
-  kernel.spill_load_bytes = reader.required("spill_load_bytes").integer(0, most);
-  reader.no_other_keys();
-  return kernel;
+/// Numbers that are not whole are recorded as text, with four digits.
+double read_real(JsonReader reader) {
+  const std::string text = reader.string(32);
+  double value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size()) reader.expect("a number as text");
+  return value;
 }
 
 boost::json::object to_json(const RecordedReference& reference) {
@@ -61,7 +52,18 @@ boost::json::object to_json(const RecordedReference& reference) {
                            {"low", one_decimal(reference.percent.low)},
                            {"high", one_decimal(reference.percent.high)}};
   if (!reference.details.empty()) json["details"] = reference.details;
-  put_samples(json, reference.samples_ns);
+  put_samples(json, "samples_ns", reference.samples_ns);
+  put_samples(json, "kernel_samples_ns", reference.kernel_samples_ns);
+  return json;
+}
+
+boost::json::object to_json(const BadgeEvidence& evidence) {
+  boost::json::object json;
+  if (evidence.strict_share) json["strict_share"] = share_text(*evidence.strict_share);
+  boost::json::object stress;
+  for (const auto& [name, ratio] : evidence.stress) stress[name] = share_text(ratio);
+  json["stress"] = std::move(stress);
+  json["digests"] = boost::json::value_from(evidence.digests);
   return json;
 }
 
@@ -82,17 +84,23 @@ boost::json::object to_json(const BenchRow& row) {
   json["rms_error"] = row.rms_error;
   json["library_max_error"] = row.library_max_error;
   json["library_rms_error"] = row.library_rms_error;
+  if (!row.truth_rms.empty()) {
+    json["truth_rms"] = row.truth_rms;
+    json["tolerance_share"] = row.tolerance_share;
+  }
   json["noise_ppm"] = row.noise_ppm;
-  put_samples(json, row.samples_ns);
+  put_samples(json, "samples_ns", row.samples_ns);
+  put_samples(json, "repeated_headline_ns", row.repeated_headline_ns);
   if (!row.resources.empty()) {
     boost::json::array& kernels = json["resources"].emplace_array();
-    for (const KernelResources& kernel : row.resources) kernels.push_back(to_json(kernel));
+    for (const KernelResources& kernel : row.resources)
+      kernels.push_back(rekernel::to_json(kernel));
   }
-  json["conditions"] = {{"sm_clock_mhz", row.conditions.sm_clock_mhz},
-                        {"temperature_c", row.conditions.temperature_c},
-                        {"power_w", row.conditions.power_w},
-                        {"throttle_reasons", row.conditions.throttle_reasons},
-                        {"rejected_samples", row.conditions.rejected_samples}};
+  json["conditions"] = rekernel::to_json(row.conditions);
+  if (row.evidence) json["evidence"] = to_json(*row.evidence);
+  if (!row.harness.empty()) json["harness"] = row.harness;
+  if (!row.toolchain.empty()) json["toolchain"] = boost::json::value_from(row.toolchain);
+  if (row.ceilings.copy_bytes_per_s > 0) json["ceilings"] = rekernel::to_json(row.ceilings);
   boost::json::object references;
   for (const RecordedReference& reference : row.references) {
     references[reference.id] = to_json(reference);
@@ -107,11 +115,6 @@ boost::json::object to_json(const BenchRow& row) {
   return json;
 }
 
-std::string optional_text(JsonReader& reader, std::string_view key) {
-  auto field = reader.optional(key);
-  return field ? field->string() : std::string();
-}
-
 /// The interval around a percentage can reach below 0. The bounds keep its decimal exact.
 double read_percent(JsonReader reader) {
   constexpr double most_percent = 1e9;
@@ -123,32 +126,32 @@ double read_percent(JsonReader reader) {
 RecordedReference read_reference(const std::string& id, JsonReader reader) {
   RecordedReference reference;
   reference.id = id;
-  reference.unavailable = optional_text(reader, "unavailable");
+  reference.unavailable = reader.optional_string("unavailable");
   if (reference.unavailable.empty()) {
     reference.median_ns = reader.required("median_ns").integer(0, most);
     reference.percent.value = read_percent(reader.required("percent"));
     reference.percent.low = read_percent(reader.required("low"));
     reference.percent.high = read_percent(reader.required("high"));
-    reference.details = optional_text(reader, "details");
-    reference.samples_ns = optional_samples(reader);
+    reference.details = reader.optional_string("details");
+    reference.samples_ns = optional_samples(reader, "samples_ns");
+    reference.kernel_samples_ns = optional_samples(reader, "kernel_samples_ns");
   }
   reader.no_other_keys();
   return reference;
 }
 
-GpuConditions read_conditions(JsonReader reader) {
-  GpuConditions conditions;
-  conditions.sm_clock_mhz = static_cast<int>(reader.required("sm_clock_mhz").integer(0, 1 << 20));
-  conditions.temperature_c = static_cast<int>(reader.required("temperature_c").integer(-273, 1000));
-  conditions.power_w = static_cast<int>(reader.required("power_w").integer(0, 1 << 20));
-  conditions.throttle_reasons = reader.required("throttle_reasons").integer(0, most);
-  conditions.rejected_samples =
-      static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
+BadgeEvidence read_evidence(JsonReader reader) {
+  BadgeEvidence evidence;
+  if (auto share = reader.optional("strict_share")) evidence.strict_share = read_real(*share);
+  for (auto& [name, ratio] : reader.required("stress").entries()) {
+    evidence.stress.emplace_back(name, read_real(ratio));
+  }
+  evidence.digests = reader.required("digests").strings(64, 16);
   reader.no_other_keys();
-  return conditions;
+  return evidence;
 }
 
-BenchRow read_row(JsonReader reader) {
+BenchRow read_bench_row(JsonReader reader) {
   BenchRow row;
   row.problem = reader.required("problem").string();
   row.kernel = reader.required("kernel").string();
@@ -165,24 +168,41 @@ BenchRow read_row(JsonReader reader) {
   row.low_ns = reader.required("low_ns").integer(0, most);
   row.high_ns = reader.required("high_ns").integer(0, most);
   row.floor_ns = reader.required("floor_ns").integer(0, most);
-  row.message = optional_text(reader, "message");
-  row.badge_notes = optional_text(reader, "badge_notes");
+  row.message = reader.optional_string("message");
+  row.badge_notes = reader.optional_string("badge_notes");
   row.max_error = reader.required("max_error").string();
   row.rms_error = reader.required("rms_error").string();
   row.library_max_error = reader.required("library_max_error").string();
   row.library_rms_error = reader.required("library_rms_error").string();
+  row.truth_rms = reader.optional_string("truth_rms");
+  row.tolerance_share = reader.optional_string("tolerance_share");
   row.noise_ppm = reader.required("noise_ppm").integer(0, most);
-  row.samples_ns = optional_samples(reader);
+  row.samples_ns = optional_samples(reader, "samples_ns");
+  row.repeated_headline_ns = optional_samples(reader, "repeated_headline_ns");
   if (auto resources = reader.optional("resources")) {
-    for (JsonReader& kernel : resources->array()) row.resources.push_back(read_resources(kernel));
+    for (JsonReader& kernel : resources->array())
+      row.resources.push_back(resources_from_json(kernel));
   }
-  row.conditions = read_conditions(reader.required("conditions"));
+  row.conditions = conditions_from_json(reader.required("conditions"));
+  if (auto evidence = reader.optional("evidence")) row.evidence = read_evidence(*evidence);
+  row.harness = reader.optional_string("harness");
+  if (auto toolchain = reader.optional("toolchain")) row.toolchain = toolchain->string_map(256);
+  if (auto ceilings = reader.optional("ceilings")) row.ceilings = ceilings_from_json(*ceilings);
   for (auto& [id, reference] : reader.required("references").entries()) {
     row.references.push_back(read_reference(id, reference));
   }
   reader.optional("percent_of_reference");  // derived from the first reference
   reader.no_other_keys();
   return row;
+}
+
+/// Of files in which every row holds what its summaries are made from; 1: some row does not.
+constexpr int schema_of_complete_rows = 2;
+
+int schema_of(const Bench& bench) {
+  const bool complete = std::all_of(bench.rows.begin(), bench.rows.end(),
+                                    [](const BenchRow& row) { return row.complete(); });
+  return complete ? schema_of_complete_rows : 1;
 }
 
 int catalog_position(const std::string& problem) {
@@ -210,7 +230,13 @@ const RecordedReference* BenchRow::find(std::string_view id) const {
   return nullptr;
 }
 
-BenchRow bench_row(const Evaluation& evaluation) {
+bool BenchRow::complete() const {
+  if (harness.empty() || toolchain.empty() || (median_ns > 0 && samples_ns.empty())) return false;
+  return status != Status::passed || (evidence && ceilings.copy_bytes_per_s > 0);
+}
+
+BenchRow bench_row(const Evaluation& evaluation,
+                   const std::map<std::string, std::string>& toolchain) {
   BenchRow row;
   row.problem = evaluation.problem;
   row.kernel = evaluation.kernel;
@@ -224,6 +250,11 @@ BenchRow bench_row(const Evaluation& evaluation) {
   row.noise_ppm = evaluation.reference_noise_ppm;
   row.conditions = evaluation.conditions;
   row.resources = evaluation.resources;
+  row.evidence = evaluation.evidence;
+  row.harness = evaluation.harness;
+  row.toolchain = toolchain;
+  row.ceilings = evaluation.ceilings;
+  row.repeated_headline_ns = evaluation.repeated_headline_ns;
   if (evaluation.timing) {
     row.median_ns = evaluation.timing->median_ns;
     row.low_ns = evaluation.timing->low_ns;
@@ -233,6 +264,8 @@ BenchRow bench_row(const Evaluation& evaluation) {
   if (evaluation.errors) {
     row.max_error = error_text(evaluation.errors->max_abs);
     row.rms_error = error_text(evaluation.errors->rms);
+    row.truth_rms = error_text(evaluation.errors->truth_rms);
+    row.tolerance_share = share_text(evaluation.errors->worst_tolerance_ratio);
   }
   const ReferenceResult* headline = evaluation.headline();
   if (headline && headline->errors) {
@@ -240,9 +273,10 @@ BenchRow bench_row(const Evaluation& evaluation) {
     row.library_rms_error = error_text(headline->errors->rms);
   }
   for (const ReferenceResult& reference : evaluation.references) {
-    row.references.push_back(
-        {reference.id, reference.details, reference.unavailable, reference.timing.median_ns,
-         reference.percent_of_reference.value_or(Percent{}), reference.timing.samples_ns});
+    row.references.push_back({reference.id, reference.details, reference.unavailable,
+                              reference.timing.median_ns,
+                              reference.percent_of_reference.value_or(Percent{}),
+                              reference.timing.samples_ns, reference.kernel_samples_ns});
   }
   return row;
 }
@@ -254,33 +288,49 @@ void note_device(Bench& bench, const EvaluationReport& report) {
     bench.multiprocessors = report.device->multiprocessors;
     bench.l2_bytes = report.device->l2_bytes;
   }
-  // The best seen in the run: a ceiling is what the device can do, not what it did on average.
-  bench.ceilings.copy_bytes_per_s =
-      std::max(bench.ceilings.copy_bytes_per_s, report.ceilings.copy_bytes_per_s);
-  bench.ceilings.fp16_flops_per_s =
-      std::max(bench.ceilings.fp16_flops_per_s, report.ceilings.fp16_flops_per_s);
+}
+
+void summarise_rows(Bench& bench) {
+  const bool all = std::all_of(bench.rows.begin(), bench.rows.end(),
+                               [](const BenchRow& row) { return !row.toolchain.empty(); });
+  if (all) {
+    bench.toolchain.clear();
+    bench.ceilings = {};
+  }
+  std::map<std::string, std::set<std::string>> versions;
+  for (const BenchRow& row : bench.rows) {
+    for (const auto& [component, version] : row.toolchain) versions[component].insert(version);
+    // The best seen in any: a ceiling is what the device can do, not what it did on average.
+    bench.ceilings.copy_bytes_per_s =
+        std::max(bench.ceilings.copy_bytes_per_s, row.ceilings.copy_bytes_per_s);
+    bench.ceilings.fp16_flops_per_s =
+        std::max(bench.ceilings.fp16_flops_per_s, row.ceilings.fp16_flops_per_s);
+  }
+  for (const auto& [component, all_versions] : versions) {
+    bench.toolchain[component] =
+        joined(std::vector<std::string>(all_versions.begin(), all_versions.end()), " and ");
+  }
 }
 
 boost::json::object to_json(const Bench& bench) {
   boost::json::array rows;
   for (const BenchRow& row : bench.rows) rows.push_back(to_json(row));
-  return {{"schema", 1},
+  return {{"schema", schema_of(bench)},
           {"device",
            {{"name", bench.device_name},
             {"sm", bench.sm},
             {"multiprocessors", bench.multiprocessors},
             {"l2_bytes", bench.l2_bytes}}},
           {"toolchain", boost::json::value_from(bench.toolchain)},
-          {"ceilings",
-           {{"copy_bytes_per_s", bench.ceilings.copy_bytes_per_s},
-            {"fp16_flops_per_s", bench.ceilings.fp16_flops_per_s}}},
+          {"ceilings", rekernel::to_json(bench.ceilings)},
           {"rows", std::move(rows)}};
 }
 
 Result<Bench> bench_from_json(const boost::json::value& json, const std::string& where) {
   JsonReader reader(where, json);
   Bench bench;
-  reader.required("schema").integer(1, 1);
+  JsonReader schema = reader.required("schema");
+  schema.integer(1, schema_of_complete_rows);
   JsonReader device = reader.required("device");
   bench.device_name = device.required("name").string();
   bench.sm = device.required("sm").string();
@@ -288,11 +338,13 @@ Result<Bench> bench_from_json(const boost::json::value& json, const std::string&
   bench.l2_bytes = device.required("l2_bytes").integer(0, most);
   device.no_other_keys();
   bench.toolchain = reader.required("toolchain").string_map();
-  JsonReader ceilings = reader.required("ceilings");
-  bench.ceilings.copy_bytes_per_s = ceilings.required("copy_bytes_per_s").integer(0, most);
-  bench.ceilings.fp16_flops_per_s = ceilings.required("fp16_flops_per_s").integer(0, most);
-  ceilings.no_other_keys();
-  for (JsonReader& row : reader.required("rows").array()) bench.rows.push_back(read_row(row));
+  bench.ceilings = ceilings_from_json(reader.required("ceilings"));
+  for (JsonReader& row : reader.required("rows").array()) {
+    bench.rows.push_back(read_bench_row(row));
+    if (schema.raw() == schema_of_complete_rows && !bench.rows.back().complete()) {
+      row.fail("samples, evidence, ceilings, toolchain or harness are missing");
+    }
+  }
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   return bench;
@@ -309,15 +361,6 @@ void merge(Bench& into, const Bench& from) {
   into.sm = from.sm;
   into.multiprocessors = from.multiprocessors;
   into.l2_bytes = from.l2_bytes;
-  // A run without PyTorch, say, knows no version of it: the recorded one stays, like its rows.
-  for (const auto& [component, version] : from.toolchain) into.toolchain[component] = version;
-  // A run of problems without matrix work measures no matrix rate: the recorded one stays.
-  if (from.ceilings.copy_bytes_per_s > 0) {
-    into.ceilings.copy_bytes_per_s = from.ceilings.copy_bytes_per_s;
-  }
-  if (from.ceilings.fp16_flops_per_s > 0) {
-    into.ceilings.fp16_flops_per_s = from.ceilings.fp16_flops_per_s;
-  }
   for (const BenchRow& row : from.rows) {
     auto same = std::find_if(into.rows.begin(), into.rows.end(), [&](const BenchRow& old) {
       return old.problem == row.problem && old.kernel == row.kernel;
@@ -333,6 +376,7 @@ void merge(Bench& into, const Bench& from) {
     const int right = catalog_position(b.problem);
     return left != right ? left < right : a.kernel < b.kernel;
   });
+  summarise_rows(into);
 }
 
 std::filesystem::path bench_path(const std::filesystem::path& root,
@@ -369,6 +413,8 @@ std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path&
 }
 
 std::string error_text(double value) { return printed("%.1e", value); }
+
+std::string share_text(double value) { return printed("%.4g", value); }
 
 std::string today() {
   const std::time_t now = std::time(nullptr);

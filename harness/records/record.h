@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct RecordedReference {
   std::int64_t median_ns = 0;
   Percent percent;
   std::vector<std::int64_t> samples_ns;  ///< empty in records from before they were kept
+  /// The kernel's times beside a reference of another process; empty: the row's samples_ns.
+  std::vector<std::int64_t> kernel_samples_ns;
 };
 
 /// One kernel's line in a bench file.
@@ -42,14 +45,24 @@ struct BenchRow {
   std::string rms_error;
   std::string library_max_error;  ///< the same of the headline reference
   std::string library_rms_error;
-  std::int64_t noise_ppm = 0;  ///< the headline against itself
+  std::string truth_rms;
+  std::string tolerance_share;  ///< largest |error| ÷ tolerance over the seeds
+  std::int64_t noise_ppm = 0;   ///< the headline against itself
+  std::vector<std::int64_t> repeated_headline_ns;
   GpuConditions conditions;
   std::vector<RecordedReference> references;  ///< the headline first
   std::vector<std::int64_t> samples_ns;       ///< every timed run; empty in older records
   std::vector<KernelResources> resources;     ///< of the plan's kernels; empty in older records
+  std::optional<BadgeEvidence> evidence;
+  std::string harness;  ///< harness_digest() of what judged; empty in records from before
+  std::map<std::string, std::string> toolchain;  ///< component → version
+  Ceilings ceilings;                             ///< of the run that took the row's times
 
   const RecordedReference* headline() const;
   const RecordedReference* find(std::string_view id) const;
+  /// Whether it holds what its summaries can be made from again. Rows recorded before samples were
+  /// kept do not.
+  bool complete() const;
 };
 
 /// A bench run on one device: `bench --json` and results/<gpu>/bench.json.
@@ -58,16 +71,20 @@ struct Bench {
   std::string sm;
   int multiprocessors = 0;
   std::int64_t l2_bytes = 0;
-  std::map<std::string, std::string> toolchain;  ///< component → version
-  Ceilings ceilings;
+  std::map<std::string, std::string> toolchain;  ///< component → version; of all rows together
+  Ceilings ceilings;                             ///< the best that any row saw
   std::vector<BenchRow> rows;
 };
 
-/// The row for an evaluation that was made today.
-BenchRow bench_row(const Evaluation& evaluation);
+/// The row for an evaluation that was made today, with these versions of what took part.
+BenchRow bench_row(const Evaluation& evaluation,
+                   const std::map<std::string, std::string>& toolchain);
 
-/// Takes over the device and, where they were measured, the ceilings of a report.
+/// Takes over the device of a report.
 void note_device(Bench& bench, const EvaluationReport& report);
+/// Makes what the file says of all rows from what each says; what rows from before they said it
+/// stand for stays.
+void summarise_rows(Bench& bench);
 
 boost::json::object to_json(const Bench& bench);
 Result<Bench> bench_from_json(const boost::json::value& json, const std::string& where);
@@ -88,6 +105,8 @@ std::vector<std::filesystem::path> recorded_benches(const std::filesystem::path&
 
 /// "9.2e-04": errors are recorded as text, since doubles do not survive every JSON library.
 std::string error_text(double value);
+/// "0.01234": a share of what is allowed.
+std::string share_text(double value);
 
 /// Today in UTC, YYYY-MM-DD.
 std::string today();

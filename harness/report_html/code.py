@@ -147,7 +147,8 @@ def hunks(difference):
 
 
 class Pack:
-    """The code of one page. Whoever shows a piece gets a place for it; the lines come at the end."""
+    """The code and the charts' data of one page. Whoever shows a piece gets a place for it; the pieces
+    come at the end."""
 
     def __init__(self):
         self._lines = {}
@@ -203,6 +204,10 @@ class Pack:
             for change in changes)
         return self.changed_lines(text)
 
+    def chart(self, rows, signals):
+        """The place of a chart's data, which the page's script draws."""
+        return self._piece(("chart", len(self._pieces)), lambda: {"rows": rows, "signals": signals})
+
     def script(self):
         """Everything that was asked for, for the script of the page."""
         if not self._pieces:
@@ -211,10 +216,3 @@ class Pack:
                              ensure_ascii=False, separators=(",", ":"))
         packed = base64.b64encode(zlib.compress(content.encode("utf-8", "replace"), 9)).decode()
         return Markup(f'<script type="application/octet-stream" id="pack">{packed}</script>')
-
-
-def quoted_json(text):
-    """JSON for a script element: nothing in it can end the element."""
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)

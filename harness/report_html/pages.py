@@ -21,12 +21,6 @@ def _compact(value):
     return text.plain(value) if isinstance(value, str) else value
 
 
-def chart_data(chart_rows, signals):
-    compact = json.dumps({"rows": _compact(chart_rows), "signals": signals},
-                         ensure_ascii=False, separators=(",", ":"))
-    return code.quoted_json(compact)
-
-
 def chart_table(chart_rows):
     """What a chart shows, as headings and cells: one row for each mark that can be hovered."""
     told = [row for row in chart_rows if "tip" in row]
@@ -70,7 +64,7 @@ class Site:
             json=lambda source: code.highlighted(source, "json"), flat=_flat)
         self.environment.globals.update(
             report=report, METRICS=metrics.METRICS, BADGES=metrics.BADGES, rows=rows,
-            chart_data=chart_data, chart_table=chart_table, legend=charts.legend, counted=text.counted,
+            compact=_compact, chart_table=chart_table, legend=charts.legend, counted=text.counted,
             most=pictures.MOST_KERNELS, verdict_class=rows.verdict_class,
             pretty=lambda value: json.dumps(value, indent=2, ensure_ascii=False))
 

@@ -17,6 +17,7 @@
 #include "harness/records/noise.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
+#include "program.h"
 #include "tests/temporary.h"
 
 namespace rekernel {
@@ -24,15 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int exit_status = -1;
-  std::string output;  ///< both streams
-};
+using testing::ProgramOutcome;
 
-Outcome shell(const std::string& command) {
+ProgramOutcome shell(const std::string& command) {
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot start " + command);
-  Outcome outcome;
+  ProgramOutcome outcome;
   std::array<char, 4096> chunk;
   for (std::size_t count; (count = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;) {
     outcome.output.append(chunk.data(), count);
@@ -41,21 +39,21 @@ Outcome shell(const std::string& command) {
   return outcome;
 }
 
-Outcome rekernel_program(const std::string& arguments,
-                         const std::string& folder = REKERNEL_SOURCE_DIR) {
+ProgramOutcome rekernel_program(const std::string& arguments,
+                                const std::string& folder = REKERNEL_SOURCE_DIR) {
   return shell("cd \"" + folder + "\" && \"" + REKERNEL_PROGRAM + "\" " + arguments + " 2>&1");
 }
 
 void expect_bad_input(const std::string& arguments, const std::string& part_of_message,
                       const std::string& folder = REKERNEL_SOURCE_DIR) {
-  const Outcome outcome = rekernel_program(arguments, folder);
+  const ProgramOutcome outcome = rekernel_program(arguments, folder);
   EXPECT_EQ(outcome.exit_status, 2) << arguments << "\n" << outcome.output;
   EXPECT_TRUE(outcome.output.starts_with("rekernel: ")) << outcome.output;
   EXPECT_NE(outcome.output.find(part_of_message), std::string::npos) << outcome.output;
   EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1) << outcome.output;
 }
 
-class CommandTest : public testing::Test {
+class CommandTest : public ::testing::Test {
  protected:
   void write(const std::string& name, const std::string& content) const {
     std::ofstream(folder_ / name) << content;
@@ -69,8 +67,8 @@ using NvrtcCommand = CommandTest;
 
 TEST_F(Command, EveryCommandHasHelpWithAnExample) {
   for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "noise",
-                           "errors", "new", "search", "replay", "report", "verify"}) {
-    const Outcome outcome = rekernel_program(std::string(name) + " --help");
+                           "capture", "errors", "new", "search", "replay", "report", "verify"}) {
+    const ProgramOutcome outcome = rekernel_program(std::string(name) + " --help");
     EXPECT_EQ(outcome.exit_status, 0) << name;
     EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)
         << outcome.output;
@@ -92,6 +90,10 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("errors --jobs 0", "--jobs: expected 1 to 64");
   expect_bad_input("evaluate", "expected a candidate folder");
   expect_bad_input("evaluate /nonexistent", "/nonexistent");
+  expect_bad_input("capture softmax", "capture: expected a problem and a program");
+  expect_bad_input("capture no_such_problem -- p.py", "unknown problem 'no_such_problem'");
+  expect_bad_input("capture softmax --samples 3 -- p.py", "--samples: expected 10 to 10000");
+  expect_bad_input("capture softmax --deadline 0 -- p.py", "--deadline: expected 1 to 86400");
   expect_bad_input("check /nonexistent", "/nonexistent");
   expect_bad_input("report --json --csv", "--json and --csv: expected one of them");
   expect_bad_input("replay --csv", "--csv: expected one trajectory");
@@ -111,7 +113,7 @@ TEST_F(Command, AMalformedPlanNamesPlaceAndExpectation) {
 }
 
 TEST_F(Command, ListIsJsonOnRequest) {
-  const Outcome outcome = rekernel_program("list --json");
+  const ProgramOutcome outcome = rekernel_program("list --json");
   ASSERT_EQ(outcome.exit_status, 0);
   Result<boost::json::value> json = parse_json(outcome.output, "list");
   ASSERT_TRUE(json.ok()) << json.error().message;
@@ -119,7 +121,7 @@ TEST_F(Command, ListIsJsonOnRequest) {
 }
 
 TEST_F(Command, ReportIsJsonOrCsvOnRequest) {
-  const Outcome json = rekernel_program("report --json");
+  const ProgramOutcome json = rekernel_program("report --json");
   ASSERT_EQ(json.exit_status, 0);
   const Result<boost::json::value> value = parse_json(json.output, "report");
   ASSERT_TRUE(value.ok()) << value.error().message;
@@ -129,7 +131,7 @@ TEST_F(Command, ReportIsJsonOrCsvOnRequest) {
   for (const boost::json::value& bench : benches) rows += bench.at("rows").as_array().size();
   EXPECT_FALSE(value->at("published_runs").as_array().empty());
 
-  const Outcome csv = rekernel_program("report --csv");
+  const ProgramOutcome csv = rekernel_program("report --csv");
   ASSERT_EQ(csv.exit_status, 0);
   EXPECT_TRUE(csv.output.starts_with("device,problem,kernel,ms,")) << csv.output;
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.output.begin(), csv.output.end(), '\n')),
@@ -148,11 +150,11 @@ std::size_t longest_line(const std::string& text) {
 
 TEST_F(Command, TablesFitAHundredColumnsUnlessTheyMayBeWide) {
   for (const char* arguments : {"report", "list", "replay --table", "doctor"}) {
-    const Outcome outcome = rekernel_program(arguments);
+    const ProgramOutcome outcome = rekernel_program(arguments);
     EXPECT_LE(longest_line(outcome.output), 100u) << arguments << "\n" << outcome.output;
     EXPECT_EQ(outcome.output.find('\x1b'), std::string::npos) << "no colour in a pipe";
   }
-  const Outcome wide = rekernel_program("report --wide");
+  const ProgramOutcome wide = rekernel_program("report --wide");
   EXPECT_GT(longest_line(wide.output), 100u);
   EXPECT_NE(wide.output.find("% of torch.compile"), std::string::npos);
 }
@@ -171,7 +173,7 @@ TEST_F(Command, ColoursAreForTerminalsAndForThoseWhoWantThem) {
 
 TEST_F(NvrtcCommand, ReproduceWithoutAGpuIsJsonOnRequest) {
   if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
-  const Outcome outcome = rekernel_program("reproduce --json");
+  const ProgramOutcome outcome = rekernel_program("reproduce --json");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const Result<boost::json::value> json = parse_json(outcome.output, "reproduce");
   ASSERT_TRUE(json.ok()) << json.error().message;
@@ -180,7 +182,7 @@ TEST_F(NvrtcCommand, ReproduceWithoutAGpuIsJsonOnRequest) {
 }
 
 TEST_F(Command, APublishedRunIsWalkedThroughBeforeItsTable) {
-  const Outcome outcome = rekernel_program("replay conv2d-13-rounds");
+  const ProgramOutcome outcome = rekernel_program("replay conv2d-13-rounds");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const std::size_t last_round = outcome.output.find("\n+++ r13.i1.b1/kernel.cu\n");
   const std::size_t table = outcome.output.find("58 events reproduced byte for byte");
@@ -190,24 +192,24 @@ TEST_F(Command, APublishedRunIsWalkedThroughBeforeItsTable) {
 }
 
 TEST_F(Command, ReplayPrintsTheTableAndTellsOfTheWalk) {
-  const Outcome outcome = rekernel_program("replay conv2d-13-rounds --table");
+  const ProgramOutcome outcome = rekernel_program("replay conv2d-13-rounds --table");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   EXPECT_TRUE(outcome.output.ends_with("rekernel replay conv2d-13-rounds --walk\n"))
       << outcome.output;
   EXPECT_EQ(outcome.output.find("+++ "), std::string::npos);
-  const Outcome help = rekernel_program("replay --help");
+  const ProgramOutcome help = rekernel_program("replay --help");
   EXPECT_NE(help.output.find("\n  rekernel replay conv2d-13-rounds --walk\n"), std::string::npos)
       << help.output;
 }
 
 TEST_F(Command, TheWalkShowsARoundsDifferenceBesideThePublishedTime) {
-  const Outcome text = rekernel_program("replay conv2d-13-rounds --round 5");
+  const ProgramOutcome text = rekernel_program("replay conv2d-13-rounds --round 5");
   ASSERT_EQ(text.exit_status, 0) << text.output;
   EXPECT_NE(text.output.find("\n--- r4.i1.b1/kernel.cu\n+++ r5.i1.b1/kernel.cu\n"),
             std::string::npos)
       << text.output;
   EXPECT_NE(text.output.find("\npublished: 1.910 ms"), std::string::npos);
-  const Outcome markdown =
+  const ProgramOutcome markdown =
       rekernel_program("replay conv2d-13-rounds --walk --round 5 --code --markdown");
   ASSERT_EQ(markdown.exit_status, 0) << markdown.output;
   EXPECT_NE(markdown.output.find("\n```cuda\n"), std::string::npos);
@@ -237,7 +239,7 @@ class ExtractCommand : public CommandTest {
 };
 
 TEST_F(ExtractCommand, TakesACandidateUnderAnotherName) {
-  const Outcome outcome =
+  const ProgramOutcome outcome =
       rekernel_program(extract("r5.i1.b1 --to taken --name mine"), folder_.path().string());
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const Result<Candidate> candidate = load_candidate(folder_ / "taken/mine");
@@ -256,7 +258,7 @@ TEST_F(ExtractCommand, TakesACandidateUnderAnotherName) {
 }
 
 TEST_F(ExtractCommand, RecordsTheSearchsMeasurement) {
-  const Outcome outcome =
+  const ProgramOutcome outcome =
       rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.path().string());
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const Result<Candidate> candidate = load_candidate(folder_ / "generated/conv2d/port");
@@ -274,7 +276,7 @@ TEST_F(ExtractCommand, RecordsTheSearchsMeasurement) {
 
   fs::copy_file(fs::path(REKERNEL_SOURCE_DIR) / "results/published.json",
                 folder_ / "results/published.json");
-  const Outcome report = rekernel_program("report", folder_.path().string());
+  const ProgramOutcome report = rekernel_program("report", folder_.path().string());
   EXPECT_NE(report.output.find("port"), std::string::npos) << report.output;
   EXPECT_EQ(report.output.find("0.00 TB/s"), std::string::npos) << report.output;
 }
@@ -312,6 +314,7 @@ TEST_F(Command, EvaluateWithoutAGpuSaysSo) {
   if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
   ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
   expect_bad_input("evaluate " + (folder_ / "mine").string(), "no NVIDIA driver");
+  expect_bad_input("capture softmax -- p.py", "no NVIDIA driver");
 }
 
 TEST_F(Command, NewNeverOverwrites) {
@@ -322,10 +325,10 @@ TEST_F(Command, NewNeverOverwrites) {
 TEST_F(NvrtcCommand, EveryScaffoldCompilesForEveryArchitecture) {
   for (const Problem& problem : catalog()) {
     const std::string name = "start_" + problem.id;
-    const Outcome made =
+    const ProgramOutcome made =
         rekernel_program("new " + problem.id + " " + name + " --into " + folder_.path().string());
     ASSERT_EQ(made.exit_status, 0) << made.output;
-    const Outcome checked = rekernel_program("check " + (folder_ / name).string());
+    const ProgramOutcome checked = rekernel_program("check " + (folder_ / name).string());
     EXPECT_EQ(checked.exit_status, 0) << checked.output;
     EXPECT_NE(checked.output.find("sm_90a"), std::string::npos) << checked.output;
   }
@@ -335,7 +338,7 @@ TEST_F(NvrtcCommand, ASourceThatDoesNotCompileFailsTheCheck) {
   ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
   write("mine/kernel.cu",
         "extern \"C\" __global__ void softmax(const float*, float*) { nonsense }");
-  const Outcome outcome = rekernel_program("check " + (folder_ / "mine").string());
+  const ProgramOutcome outcome = rekernel_program("check " + (folder_ / "mine").string());
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_NE(outcome.output.find("nonsense"), std::string::npos) << outcome.output;
 }
@@ -346,7 +349,7 @@ TEST_F(GpuCommand, NoiseTimesAKernelAgainstItself) {
   if (!Device::open()) GTEST_SKIP() << "no GPU";
   ASSERT_EQ(rekernel_program("new matmul_fp16 mine --into " + folder_.path().string()).exit_status,
             0);
-  const Outcome outcome =
+  const ProgramOutcome outcome =
       rekernel_program("noise " + (folder_ / "mine").string() + " --runs 2 --samples 10 --json");
   EXPECT_LE(outcome.exit_status, 1) << outcome.output;  // so few runs need not hold
   const Result<boost::json::value> json = parse_json(outcome.output, "noise");
@@ -365,15 +368,15 @@ TEST_F(GpuCommand, NoiseTimesAKernelAgainstItself) {
   }
 }
 
-class GpuScaffold : public testing::TestWithParam<std::string> {};
+class GpuScaffold : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GpuScaffold, Passes) {
   if (!Device::open()) GTEST_SKIP() << "no GPU";
   const TemporaryFolder folder;
-  const Outcome made =
+  const ProgramOutcome made =
       rekernel_program("new " + GetParam() + " mine --into " + folder.path().string());
   ASSERT_EQ(made.exit_status, 0) << made.output;
-  const Outcome outcome =
+  const ProgramOutcome outcome =
       rekernel_program("evaluate " + (folder / "mine").string() + " --samples 10");
   EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
 }
@@ -384,7 +387,7 @@ std::vector<std::string> problem_ids() {
   return ids;
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuScaffold, testing::ValuesIn(problem_ids()),
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuScaffold, ::testing::ValuesIn(problem_ids()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

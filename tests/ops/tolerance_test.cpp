@@ -165,6 +165,8 @@ TEST(LayernormTolerance, SinglePrecisionPassesAndSampledStatisticsFail) {
   const Problem problem = make_layernorm(1, 64, 256, 256);
   const HostInputs inputs = host_inputs(problem, 14);
   const Values& x = inputs.at("x");
+  const Values& weight = inputs.at("weight");
+  const Values& bias = inputs.at("bias");
   const Values truth = problem.host_oracle(problem, inputs);
   // One register per lane sums 4096 elements.
   const auto mean_of = [](std::size_t count, const auto& term) {
@@ -183,9 +185,8 @@ TEST(LayernormTolerance, SinglePrecisionPassesAndSampledStatisticsFail) {
     const float scale = 1.0f / std::sqrt(variance + 1e-5f);
     Values y;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      y.push_back((static_cast<float>(x[i]) - mean) * scale *
-                      static_cast<float>(inputs.at("weight")[i]) +
-                  static_cast<float>(inputs.at("bias")[i]));
+      y.push_back((static_cast<float>(x[i]) - mean) * scale * static_cast<float>(weight[i]) +
+                  static_cast<float>(bias[i]));
     }
     return y;
   };
@@ -197,24 +198,28 @@ TEST(LayernormTolerance, SinglePrecisionPassesAndSampledStatisticsFail) {
 Values attention_in_halves(const Problem& problem, const HostInputs& inputs) {
   const std::int64_t length = problem.attribute("length");
   const std::int64_t head_dim = problem.attribute("head_dim");
+  const bool causal = problem.attribute("causal") != 0;
+  const double scale = problem.real_attribute("scale");
+  const Values& q = inputs.at("q");
+  const Values& k = inputs.at("k");
+  const Values& v = inputs.at("v");
   Values o;
   for (std::int64_t row = 0; row < length; ++row) {
-    const std::int64_t visible = problem.attribute("causal") ? row + 1 : length;
+    const std::int64_t visible = causal ? row + 1 : length;
     Values score(visible, 0.0);
     for (std::int64_t j = 0; j < visible; ++j) {
       for (std::int64_t d = 0; d < head_dim; ++d) {
-        score[j] += inputs.at("q")[row * head_dim + d] * inputs.at("k")[j * head_dim + d];
+        score[j] += q[row * head_dim + d] * k[j * head_dim + d];
       }
     }
     const double largest = *std::max_element(score.begin(), score.end());
     double sum = 0.0;
     Values out(head_dim, 0.0);
     for (std::int64_t j = 0; j < visible; ++j) {
-      const double weight = std::exp((score[j] - largest) * problem.real_attribute("scale"));
+      const double weight = std::exp((score[j] - largest) * scale);
+      const double rounded = half(weight);
       sum += weight;
-      for (std::int64_t d = 0; d < head_dim; ++d) {
-        out[d] += half(weight) * inputs.at("v")[j * head_dim + d];
-      }
+      for (std::int64_t d = 0; d < head_dim; ++d) out[d] += rounded * v[j * head_dim + d];
     }
     for (const double value : out) o.push_back(half(value / sum));
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "fakes.h"
+#include "harness/base/files.h"
 #include "harness/compile/compile.h"
 #include "ops/catalog.h"
 #include "replay/event.h"
@@ -34,13 +35,33 @@ std::int64_t shortest_prompt_tokens(const std::string& message) {
   return tokens;
 }
 
+std::string kernel_prompt(const Header& header, const PromptParts& parts, const Idea& idea,
+                          int branch) {
+  return PromptWriter(header, parts).kernel(idea, branch).text();
+}
+
+std::string ideas_prompt(const Header& header, const PromptParts& parts, int count) {
+  return PromptWriter(header, parts).ideas(count).text();
+}
+
+const PromptHistory& some_history() {
+  static const PromptHistory history = [] {
+    PromptHistory made;
+    for (const HistoryEntry& one : {entry("old_bad", false, 4000), entry("old_good", true),
+                                    entry("new_bad", false, 4000), entry("new_good", true)}) {
+      made.add(one);
+    }
+    return made;
+  }();
+  return history;
+}
+
 PromptParts full_parts() {
   PromptParts parts;
   parts.survivors = {kernel("fast", 4000), kernel("second", 4000)};
   parts.bank = {kernel("banked", 4000), kernel("slow", 4000)};
   parts.library = {kernel("given", 4000)};
-  parts.history = {entry("old_bad", false, 4000), entry("old_good", true),
-                   entry("new_bad", false, 4000), entry("new_good", true)};
+  parts.history = &some_history();
   return parts;
 }
 
@@ -114,8 +135,10 @@ TEST(Prompt, IsItsTemplateWithTheValuesInPlace) {
   PromptParts parts;
   parts.survivors = {{"r1.i1.b1", "passed: 2.0 us", "{}\n", "int a;"}};
   parts.library = {{"gemm", "a note", "", "int b;\n"}};
-  parts.history = {{"r1.i1.b1", "wider", true, "passed: 2.0 us", ""},
-                   {"r1.i2.b1", "longer", false, "compile_failed", "line 1\nline 2"}};
+  PromptHistory history;
+  history.add({"r1.i1.b1", "wider", true, "passed: 2.0 us", ""});
+  history.add({"r1.i2.b1", "longer", false, "compile_failed", "line 1\nline 2"});
+  parts.history = &history;
   EXPECT_EQ(ideas_prompt(header, parts, 4),
             "4 for softmax on an H200, as told:\n"
             "### Kernel r1.i1.b1\npassed: 2.0 us\n```json\n{}\n```\n```cuda\nint a;\n```\n\n"
@@ -143,6 +166,30 @@ TEST(FormatText, SpeaksOfWhatTheTargetHas) {
   for (const char* absent : {"cluster", "programmatic_launch", "tensor_map", "sm_89"}) {
     EXPECT_FALSE(has(ampere, absent)) << absent;
   }
+}
+
+TEST(Prompt, IsTheSameWhateverWasWrittenBefore) {
+  const PromptParts parts = full_parts();
+  const Idea long_idea{"A long one", std::string(700, 'i')};
+  for (std::size_t room = 30000; room > 1000; room -= 1300) {
+    const Header header = with_room(room);
+    PromptWriter writer(header, parts);
+    for (const Idea& idea : {Idea{"t", "t"}, long_idea, Idea{"u", "v"}, long_idea}) {
+      const PromptText prompt = writer.kernel(idea, 2);
+      EXPECT_EQ(prompt.text(), kernel_prompt(header, parts, idea, 2));
+      EXPECT_EQ(prompt.sha256(), sha256_hex(prompt.text()));
+      EXPECT_EQ(prompt.size(), prompt.text().size());
+    }
+  }
+}
+
+TEST(Prompt, TakesItsPlaceholdersInAnyOrder) {
+  Header header = testing::small_header();
+  header.templates.kernel =
+      "{{branch}}/{{history}}/{{idea}}/{{seeds}}{{format}}{{device}}{{problem}} {{";
+  header.texts = {"P", "D", "F"};
+  EXPECT_EQ(kernel_prompt(header, {}, {"t", "t"}, 1),
+            "1 of 2/Nothing yet.\n/t/None: start from scratch.\nFDP {{");
 }
 
 TEST(Templates, AreCheckedForTheirPlaceholders) {

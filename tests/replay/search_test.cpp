@@ -81,7 +81,7 @@ TEST(Search, ShowsTheFastestKernelsAndTheHistoryToTheNextRound) {
     Spy(FakeModel& inner, std::string& prompt) : inner_(inner), prompt_(prompt) {}
     std::optional<Interruption> ask(std::span<const ModelRequest> requests,
                                     const Arrived& arrived) override {
-      if (requests.front().id == "r2.i1.b1") prompt_ = requests.front().prompt;
+      if (requests.front().id == "r2.i1.b1") prompt_ = requests.front().prompt.text();
       return inner_.ask(requests, arrived);
     }
 

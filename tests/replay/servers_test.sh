@@ -18,6 +18,7 @@ fi
 
 work=$(mktemp -d)
 servers=()
+# shellcheck disable=SC2154  # it is the loop's
 trap 'for id in "${servers[@]}"; do kill "$id" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 mkdir -p "$work/project/generated" "$work/project/results"
 

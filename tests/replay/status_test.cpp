@@ -15,12 +15,12 @@ using testing::read_text;
 using testing::small_header;
 using testing::write_text;
 
-bool holds(const std::string& text, const std::string& part) {
+bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
 /// A search with prices and with replies that were asked for again, cut behind so many lines.
-class Status : public ::testing::Test {
+class StatusOfASearch : public ::testing::Test {
  protected:
   void SetUp() override {
     Header header = small_header(2);
@@ -55,13 +55,13 @@ class Status : public ::testing::Test {
   std::vector<std::string> lines;
 };
 
-TEST_F(Status, OfAFinishedSearchTellsWhatFailedAndWhatItCost) {
+TEST_F(StatusOfASearch, OfAFinishedSearchTellsWhatFailedAndWhatItCost) {
   const SearchStatus status = behind(lines.size());
   EXPECT_TRUE(status.awaited_replies.empty());
   const std::string text = status_text(status, "");
-  EXPECT_TRUE(holds(text, "state: over (rounds)")) << text;
-  EXPECT_TRUE(holds(text, "r1.i1.b1 of one: the reply has no cuda block")) << text;
-  EXPECT_TRUE(holds(text, "\nfailed candidates:\n")) << text;
+  EXPECT_TRUE(mentions(text, "state: over (rounds)")) << text;
+  EXPECT_TRUE(mentions(text, "r1.i1.b1 of one: the reply has no cuda block")) << text;
+  EXPECT_TRUE(mentions(text, "\nfailed candidates:\n")) << text;
   const auto json = status_json(status);
   const auto& one = json.at("models").at(0);
   const ModelUse use = status.search.models.at("one");
@@ -75,13 +75,13 @@ TEST_F(Status, OfAFinishedSearchTellsWhatFailedAndWhatItCost) {
   EXPECT_EQ(stop.at("completion_tokens"), status.search.completion_tokens);
 }
 
-TEST_F(Status, OfAnUnfinishedSearchTellsWhatItWaitsFor) {
+TEST_F(StatusOfASearch, OfAnUnfinishedSearchTellsWhatItWaitsFor) {
   const SearchStatus replies = behind(through("response", "r1.i1.b2"));
   EXPECT_EQ(replies.awaited_replies, (std::vector<std::string>{"r1.i2.b1", "r1.i2.b2"}));
   const std::string text = status_text(replies, folder / "exchange");
-  EXPECT_TRUE(holds(text, "state: waits for 2 replies\nround 1, planned up to 2")) << text;
-  EXPECT_TRUE(holds(text, "the reply to r1.i2.b1: ")) << text;
-  EXPECT_TRUE(holds(text, "exchange/r1.i2.b1.reply.md")) << text;
+  EXPECT_TRUE(mentions(text, "state: waits for 2 replies\nround 1, planned up to 2")) << text;
+  EXPECT_TRUE(mentions(text, "the reply to r1.i2.b1: ")) << text;
+  EXPECT_TRUE(mentions(text, "exchange/r1.i2.b1.reply.md")) << text;
 
   const SearchStatus evaluations = behind(through("evaluation", "r1.i1.b1"));
   EXPECT_FALSE(evaluations.awaited_evaluations.empty());
@@ -90,7 +90,7 @@ TEST_F(Status, OfAnUnfinishedSearchTellsWhatItWaitsFor) {
             evaluations.awaited_evaluations.size());
 }
 
-TEST_F(Status, TakesEveryBeginningOfAFile) {
+TEST_F(StatusOfASearch, TakesEveryBeginningOfAFile) {
   for (std::size_t kept = 1; kept < lines.size(); ++kept) {
     const SearchStatus status = behind(kept, lines[kept].substr(0, lines[kept].size() / 2));
     EXPECT_EQ(status.search.events, kept);
@@ -99,7 +99,7 @@ TEST_F(Status, TakesEveryBeginningOfAFile) {
   }
 }
 
-TEST_F(Status, CountsWhatArrivedBeforeItsTurn) {
+TEST_F(StatusOfASearch, CountsWhatArrivedBeforeItsTurn) {
   const std::size_t kept = through("response", "r1.i1.b1");
   write_text(folder / "t.jsonl.pending",
              "{\"event\":\"response\",\"id\":\"r1.i2.b1\",\"text\":\"\"}\n");
@@ -108,19 +108,20 @@ TEST_F(Status, CountsWhatArrivedBeforeItsTurn) {
   EXPECT_EQ(status.arrived, std::vector<std::string>{"r1.i2.b1"});
 }
 
-TEST_F(Status, KnowsWhetherTheSearchRuns) {
+TEST_F(StatusOfASearch, KnowsWhetherTheSearchRuns) {
   const auto trajectory = Trajectory::open(path, Trajectory::Access::append);
   ASSERT_TRUE(trajectory);
   EXPECT_TRUE(search_status(path)->running);
 }
 
-TEST_F(Status, RefusesWhatDoesNotReplay) {
+TEST_F(StatusOfASearch, RefusesWhatDoesNotReplay) {
   std::string text = read_text(path);
   text.replace(text.find("r1.i1.b1"), 8, "r1.i7.b1");
   write_text(path, text);
   const auto status = search_status(path);
   ASSERT_FALSE(status);
-  EXPECT_TRUE(holds(status.error().message, "expected request r1.i1.b1")) << status.error().message;
+  EXPECT_TRUE(mentions(status.error().message, "expected request r1.i1.b1"))
+      << status.error().message;
   EXPECT_FALSE(search_status(folder / "none.jsonl"));
 }
 

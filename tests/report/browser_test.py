@@ -78,16 +78,17 @@ MARKS = {
 
 # For each chart: its kind, its rows, its signals, and its marks by layer, one element each.
 DRAWN = """
-[...document.querySelectorAll("figure.chart")].map((figure) => {
+Promise.all([...document.querySelectorAll("figure.chart")].map(async (figure) => {
   const marks = {};
   for (const group of figure.querySelectorAll("svg g.role-mark")) {
     const name = [...group.classList].find((one) => one.endsWith("_marks"));
     if (name) marks[name.replace("_marks", "")] = (marks[name.replace("_marks", "")] ?? 0) +
       [...group.children].filter((one) => one.tagName !== "g").length;
   }
-  const { rows, signals } = JSON.parse(figure.querySelector("script").textContent);
+  const piece = figure.querySelector(".view").dataset.piece;
+  const { rows, signals } = (await content()).pieces[Number(piece)];
   return { kind: figure.dataset.kind, rows, signals, marks, svg: !!figure.querySelector("svg") };
-})
+}))
 """
 
 

@@ -11,17 +11,14 @@ if ! command -v clang-tidy-14 >/dev/null; then
   exit 77
 fi
 
-# Clang cannot read what GCC precompiled.
-cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$2" -DBUILD_TESTING=OFF \
+# Clang cannot read what GCC precompiled. Parsing headers is most of the time, so sources are asked in
+# the groups in which the sanitizers' build compiles them.
+cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$2" -DBUILD_TESTING=OFF -DCMAKE_UNITY_BUILD=ON \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$folder.log" || { cat "$folder.log" && exit 1; }
-
-# Parsing headers is most of the time. The command line's files include the most and share no internal
-# names: they are parsed as one, under the name of the last, whose compile command clang-tidy then takes.
-command_line=(harness/cli/*.cpp)
-whole=$folder/whole/${command_line[-1]}
-mkdir -p "$folder/passed" "$(dirname "$whole")"
-printf "#include \"$PWD/%s\"\n" "${command_line[@]}" >"$whole"
-mapfile -t sources < <(find ops harness reference replay -name '*.cpp' -not -path 'harness/cli/*' | sort)
+mkdir -p "$folder/passed"
+mapfile -t units < <(sed -n 's/^ *"file": "\(.*\)",\?$/\1/p' "$folder/compile_commands.json" |
+  grep -v '\.cxx_pch\|/CMakeFiles/.*pch\.' | sort -u)
+((${#units[@]} > 10)) || { echo "expected sources in $folder/compile_commands.json" && exit 1; }
 
 # shellcheck disable=SC2155  # a failure here only means asking again
 export shared=$({
@@ -29,19 +26,19 @@ export shared=$({
   find ops harness reference replay -name '*.h' -print0 | sort -z | xargs -0 cat
 } | sha256sum)
 
-check_source() {
-  local source=$1 key record
-  # Of the command line, the files.
-  key=$({ echo "$shared" && cat "$source" && sed -n 's/^#include "\(\/.*\)"$/\1/p' "$source" |
+check_unit() {
+  local unit=$1 key record
+  # Of a group, its members.
+  key=$({ echo "$shared" && cat "$unit" && sed -n 's/^#include "\(\/.*\)"$/\1/p' "$unit" |
     xargs -r cat; } | sha256sum)
-  record=$folder/passed/$(basename "$(dirname "$source")").$(basename "$source")
+  record=$folder/passed/${unit//\//.}
   [[ -r $record && $(<"$record") == "$key" ]] && return 0
   # The commands are GCC's, with options that clang may not know.
-  clang-tidy-14 --quiet -p "$folder" --extra-arg=-Wno-unknown-warning-option "$source" \
+  clang-tidy-14 --quiet -p "$folder" --extra-arg=-Wno-unknown-warning-option "$unit" \
     2> >(grep -v 'warnings generated' >&2) &&
     echo "$key" >"$record"
 }
-export -f check_source
+export -f check_unit
 
 # shellcheck disable=SC2016
-printf '%s\0' "$whole" "${sources[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'check_source "$1"' check {}
+printf '%s\0' "${units[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'check_unit "$1"' check {}

@@ -42,6 +42,22 @@ function saying(told) {
   return [told.title, ...(told.facts ?? []).map(([name, value]) => `${name} ${value}`)].join("; ");
 }
 
+// --- What came packed --------------------------------------------------------------------------------
+
+const pack = document.getElementById("pack");
+let unpacked;
+
+async function unpack() {
+  const bytes = Uint8Array.from(atob(pack.textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** The page's code and its charts' data. */
+function content() {
+  return unpacked ??= unpack();
+}
+
 // --- Charts ----------------------------------------------------------------------------------------
 
 /** A group of marks that has none is nothing that a screen reader should come across. */
@@ -55,7 +71,7 @@ function hideEmptyGroups(container) {
 async function draw(figure) {
   const container = figure.querySelector(".view");
   try {
-    const { rows, signals } = JSON.parse(figure.querySelector("script").textContent);
+    const { rows, signals } = (await content()).pieces[Number(container.dataset.piece)];
     for (const row of rows) {
       if (row.tip) row.say = saying(row.tip);
     }
@@ -143,15 +159,6 @@ function startFilter() {
 
 // --- Code, which waits packed until it is to be seen ------------------------------------------------
 
-const pack = document.getElementById("pack");
-let unpacked;
-
-async function unpack() {
-  const bytes = Uint8Array.from(atob(pack.textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
 /** A block of lines. They are HTML that the report made of escaped text. */
 function codeBlock(label, html, numbers) {
   const block = document.createElement("div");
@@ -194,8 +201,7 @@ async function showCode(place) {
   if (place.dataset.shown !== undefined) return;
   place.dataset.shown = "";
   try {
-    unpacked ??= unpack();
-    const all = await unpacked;
+    const all = await content();
     const piece = all.pieces[Number(place.dataset.piece)];
     if (piece.hunks) {
       place.replaceChildren(codeBlock(piece.label, differenceLines(all, piece), 0));

@@ -38,7 +38,7 @@ ErrorRow row(ErrorSource source, const std::string& name, const std::string& sta
 }
 
 /// Of every kind one; the order is not that of the table.
-ErrorsRecord record() {
+ErrorsRecord small_record() {
   ErrorsRecord record;
   record.device_name = "NVIDIA Test 1";
   record.measured = "2000-01-01";
@@ -84,16 +84,17 @@ TEST(Errors, ShareOfTheBoundsIsTheWorst) {
 }
 
 TEST(Errors, RecordsSurviveWritingAndReading) {
-  const Result<ErrorsRecord> read = errors_from_json(to_json(record()), "errors.json");
+  const Result<ErrorsRecord> read = errors_from_json(to_json(small_record()), "errors.json");
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(boost::json::serialize(to_json(*read)), boost::json::serialize(to_json(record())));
+  EXPECT_EQ(boost::json::serialize(to_json(*read)),
+            boost::json::serialize(to_json(small_record())));
   EXPECT_EQ(read->rows[1].errors->rms, infinity);
   EXPECT_FALSE(read->rows[0].errors.has_value());
   EXPECT_DOUBLE_EQ(read->rows[3].errors->largest, 3e-5);
 }
 
 TEST(Errors, ARecordWithWordsForNumbersIsRefused) {
-  boost::json::value json = to_json(record());
+  boost::json::value json = to_json(small_record());
   json.at("rows").at(1).at("errors").as_object()["rms"] = "1e-3 or so";
   const Result<ErrorsRecord> read = errors_from_json(json, "errors.json");
   ASSERT_FALSE(read.ok());
@@ -104,7 +105,7 @@ TEST(Errors, TheTableIsSortedWithTheBoundsBetween) {
   Problem problem;
   problem.id = "softmax";
   problem.tolerance = tolerance();
-  const Table table = error_table(record(), problem);
+  const Table table = error_table(small_record(), problem);
   std::vector<std::string> names;
   for (const auto& cells : table.rows) {
     ASSERT_EQ(cells.size(), table.columns.size());
@@ -158,12 +159,12 @@ TEST(Errors, AnEvaluationGivesARowForItselfAndOneForEachLibrary) {
 
 TEST(Errors, RecordingReplacesWholeProblems) {
   const TemporaryFolder folder;
-  ErrorsRecord first = record();
+  ErrorsRecord first = small_record();
   ErrorRow other = row(ErrorSource::library, "cudnn_layernorm", "", RelativeErrors{});
   other.problem = "layernorm";
   first.rows.push_back(other);
   ASSERT_TRUE(record_errors(folder.path(), first).ok());
-  ErrorsRecord second = record();
+  ErrorsRecord second = small_record();
   second.rows.resize(1);
   const Result<fs::path> path = record_errors(folder.path(), second);
   ASSERT_TRUE(path.ok()) << path.error().message;
@@ -182,7 +183,7 @@ TEST(Errors, ThePageShowsTheRecords) {
     text += "<!-- " + problem.id + ":start -->\n<!-- " + problem.id + ":end -->\n";
   }
   ASSERT_TRUE(write_file_atomically(folder.path() / "ops" / "TOLERANCES.md", text).ok());
-  ASSERT_TRUE(record_errors(folder.path(), record()).ok());
+  ASSERT_TRUE(record_errors(folder.path(), small_record()).ok());
   const Result<std::string> page = tolerances_page(folder.path());
   ASSERT_TRUE(page.ok()) << page.error().message;
   EXPECT_NE(page->find("<!-- matmul_fp32:start -->\n\nNot measured yet.\n\n<!--"),
@@ -196,7 +197,7 @@ TEST(Errors, RowsOfWhatIsNotThereAreStale) {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "generated");
   EXPECT_TRUE(stale_errors(folder.path())->empty());
-  ASSERT_TRUE(record_errors(folder.path(), record()).ok());
+  ASSERT_TRUE(record_errors(folder.path(), small_record()).ok());
   const Result<std::vector<std::string>> complaints = stale_errors(folder.path());
   ASSERT_TRUE(complaints.ok()) << complaints.error().message;
   ASSERT_EQ(complaints->size(), 4u);  // all but the library's
@@ -212,7 +213,7 @@ TEST(Errors, AMutantThatWasLeftOutIsStale) {
   }
   const Result<std::vector<ErrorSubject>> subjects = error_subjects(root, *find_problem("softmax"));
   ASSERT_TRUE(subjects.ok()) << subjects.error().message;
-  ErrorsRecord all = record();
+  ErrorsRecord all = small_record();
   all.rows.clear();
   for (const ErrorSubject& subject : *subjects) {
     all.rows.push_back(row(subject.source, subject.name, "passed", std::nullopt));

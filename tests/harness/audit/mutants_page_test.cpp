@@ -11,13 +11,14 @@ namespace {
 namespace fs = std::filesystem;
 
 ErrorRow row(ErrorSource source, const std::string& name, const std::string& status,
-             const std::string& message = {}) {
+             const std::string& message = {}, const std::string& check = {}) {
   ErrorRow row;
   row.problem = "softmax";
   row.source = source;
   row.name = name;
   row.status = status;
   row.message = message;
+  row.check = check;
   return row;
 }
 
@@ -43,19 +44,11 @@ TEST(MutantOutcome, IsCaughtByItsStatusOrByTheLossOfABadge) {
 }
 
 TEST(MutantOutcome, NamesTheCheckThatSpoke) {
-  const auto caught_by = [](const std::string& status, const std::string& message) {
-    return mutant_outcome({}, row(ErrorSource::mutant, "a/b", status, message)).caught_by;
+  const auto caught_by = [](const std::string& status, const std::string& check) {
+    return mutant_outcome({}, row(ErrorSource::mutant, "a/b", status, "why", check)).caught_by;
   };
-  EXPECT_EQ(
-      caught_by("wrong_result",
-                "rms error 1 at rms(truth) 2: expected a ratio of at most 3 (in a timed run)"),
-      "rms error in a timed run");
-  EXPECT_EQ(caught_by("wrong_result", "rows sum to 1: violated by 2, expected at most 0.001"),
-            "rows sum to 1");
-  EXPECT_EQ(caught_by("wrong_result",
-                      "3 of 9 elements outside the tolerance; first c[0, 0] = 1, expected 2"),
-            "tolerance of an element");
-  EXPECT_EQ(caught_by("crashed", "illegal address"), "crashed");
+  EXPECT_EQ(caught_by("wrong_result", "rms error in a timed run"), "rms error in a timed run");
+  EXPECT_EQ(caught_by("crashed", ""), "crashed");
 }
 
 TEST(MutantOutcome, AnHonestKernelMustHaveItsBadges) {
@@ -104,8 +97,9 @@ ErrorsRecord record() {
       row(ErrorSource::library, "refused", ""),
       row(ErrorSource::committed, "refused", "passed"),
       with_badges(row(ErrorSource::honest, "good", "passed"), {"robust"}),
-      row(ErrorSource::honest, "refused", "wrong_result", "rms error 1"),
-      row(ErrorSource::mutant, "base/caught", "wrong_result", "4 elements were never written"),
+      row(ErrorSource::honest, "refused", "wrong_result", "rms error 1", "rms error"),
+      row(ErrorSource::mutant, "base/caught", "wrong_result", "4 elements were never written",
+          "unwritten elements"),
       row(ErrorSource::mutant, "base/without_badge", "passed", "robust: large: rms error 1"),
       row(ErrorSource::mutant, "base/missed", "passed"),
       row(ErrorSource::mutant, "base/too_new", "", "the kernel needs sm_90a"),

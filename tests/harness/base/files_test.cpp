@@ -144,5 +144,19 @@ TEST_F(Files, CacheDirectoryNeverBelongsToSomebodyElse) {
   EXPECT_NE(cache_directory(), expected);
 }
 
+TEST(Sha256InPieces, IsThatOfTheWhole) {
+  Sha256 hash;
+  EXPECT_EQ(hash.hex(), sha256_hex(""));
+  hash.update("ab");
+  Sha256 copy = hash;
+  hash.update("c");
+  EXPECT_EQ(hash.hex(), sha256_hex("abc"));
+  EXPECT_EQ(hash.hex(), sha256_hex("abc")) << "asking changes nothing";
+  copy.update("d");
+  EXPECT_EQ(copy.hex(), sha256_hex("abd"));
+  copy = hash;
+  EXPECT_EQ(copy.hex(), hash.hex());
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -56,12 +56,12 @@ Program harmless() {
   return program;
 }
 
-constexpr const char* header = "namespace problem { inline constexpr int rows = 3; }\n";
+constexpr const char* three_rows = "namespace problem { inline constexpr int rows = 3; }\n";
 
 TEST_F(NvrtcIsolated, MakesWhatTheCompilerMakesHere) {
-  const CompileOutcome outcome = compile(harmless(), header);
+  const CompileOutcome outcome = compile(harmless(), three_rows);
   ASSERT_TRUE(outcome.program) << outcome.message;
-  const auto here = compiler_->compile_anew(harmless(), header, "sm_90a");
+  const auto here = compiler_->compile_anew(harmless(), three_rows, "sm_90a");
   ASSERT_TRUE(here.ok());
   EXPECT_EQ(outcome.program->cubin, here->cubin);
   EXPECT_EQ(outcome.program->log, here->log);
@@ -69,7 +69,7 @@ TEST_F(NvrtcIsolated, MakesWhatTheCompilerMakesHere) {
   EXPECT_EQ(outcome.program->find("harmless")->registers, here->find("harmless")->registers);
   EXPECT_GT(outcome.program->compile_ns, 0);
   EXPECT_FALSE(outcome.program->from_cache);
-  EXPECT_TRUE(compile(harmless(), header).program->from_cache);
+  EXPECT_TRUE(compile(harmless(), three_rows).program->from_cache);
 }
 
 TEST_F(NvrtcIsolated, ErrorsCarryTheCompilersLog) {
@@ -82,7 +82,7 @@ TEST_F(NvrtcIsolated, ErrorsCarryTheCompilersLog) {
 }
 
 TEST_F(NvrtcIsolated, OutcomesTravelAsFields) {
-  const CompileOutcome good = compile(harmless(), header);
+  const CompileOutcome good = compile(harmless(), three_rows);
   const auto same = compile_outcome_from(to_fields(good));
   ASSERT_TRUE(same.ok() && same->program);
   EXPECT_EQ(same->program->cubin, good.program->cubin);
@@ -146,14 +146,14 @@ TEST_P(NvrtcSlowBomb, MeetsTheCompilersDeadline) {
   const CompileOutcome outcome = compile_bomb(GetParam(), {}, 900ms);
   EXPECT_EQ(outcome.status, Status::timed_out);
   EXPECT_EQ(outcome.message, "not compiled within 0.900 s");
-  EXPECT_TRUE(compile(harmless(), header).program);
+  EXPECT_TRUE(compile(harmless(), three_rows).program);
 }
 
 TEST_P(NvrtcSlowBomb, MeetsTheLimitOfProcessorTime) {
   const CompileOutcome outcome = compile_bomb(GetParam(), {}, 6s);
   EXPECT_EQ(outcome.status, Status::timed_out);
   EXPECT_EQ(outcome.message, "not compiled within 2 s of processor time");
-  EXPECT_TRUE(compile(harmless(), header).program);
+  EXPECT_TRUE(compile(harmless(), three_rows).program);
 }
 
 INSTANTIATE_TEST_SUITE_P(, NvrtcSlowBomb,
@@ -169,7 +169,7 @@ TEST_F(NvrtcIsolated, ArraysOfGigabytesMeetTheMemoryLimit) {
   const CompileOutcome outcome = compile_bomb("adversarial/enormous_initialised_array/kernel");
   EXPECT_EQ(outcome.status, Status::compile_failed);
   EXPECT_NE(outcome.message.find("2 GiB of memory"), std::string::npos) << outcome.message;
-  EXPECT_TRUE(compile(harmless(), header).program);
+  EXPECT_TRUE(compile(harmless(), three_rows).program);
 }
 
 /// What the compiler itself puts an end to.

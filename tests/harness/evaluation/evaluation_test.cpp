@@ -35,7 +35,13 @@ Evaluation complete_evaluation() {
   reference.details = "instance";
   reference.timing = Timing{{4}, 4, 4, 4};
   reference.percent_of_reference = Percent{200, 199, 201};
+  reference.kernel_samples_ns = {2, 3};
   evaluation.references = {reference};
+  evaluation.harness = "0123456789abcdef";
+  evaluation.evidence =
+      BadgeEvidence{0.5, {{"large", std::numeric_limits<double>::infinity()}}, {"00ff"}};
+  evaluation.ceilings = {4'280'000'000'000, 0};
+  evaluation.repeated_headline_ns = {4, 5};
   evaluation.conditions = {1980, 40, 500, 4, 0};
   evaluation.split_ns = {{"compile", 5}, {"checks", 6}};
   return evaluation;

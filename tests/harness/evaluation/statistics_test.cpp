@@ -194,5 +194,13 @@ TEST(Statistics, ADifferenceOfTwoPercentIsSeen) {
   }
 }
 
+TEST(NoisePpm, IsTheWiderSideOfTheInterval) {
+  const std::vector<std::int64_t> same(60, 1000);
+  EXPECT_EQ(noise_ppm(same, same), 0);
+  const std::vector<std::int64_t> slower(60, 1250);
+  EXPECT_EQ(noise_ppm(same, slower), 200'000);  // 80%
+  EXPECT_EQ(noise_ppm(slower, same), 250'000);  // 125%
+}
+
 }  // namespace
 }  // namespace rekernel

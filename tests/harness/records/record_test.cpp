@@ -34,12 +34,13 @@ Bench bench_of(std::vector<BenchRow> rows) {
   bench.toolchain = {{"cuDNN", "9.14.0"}};
   bench.ceilings = {4'280'000'000'000, 790'000'000'000'000};
   bench.rows = std::move(rows);
+  summarise_rows(bench);
   return bench;
 }
 
 TEST(BenchRecord, HasTheContractsShape) {
   const boost::json::object json = to_json(bench_of({row("softmax", "online", 600'000)}));
-  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_EQ(json.at("schema"), 1) << "the rows have no samples";
   EXPECT_EQ(json.at("device").at("name"), "NVIDIA H200");
   EXPECT_EQ(json.at("ceilings").at("copy_bytes_per_s"), 4'280'000'000'000);
   const boost::json::value& first = json.at("rows").at(0);
@@ -72,6 +73,12 @@ TEST(BenchRecord, KeepsEverySampleAndTheResources) {
   BenchRow timed = row("softmax", "online", 3);
   timed.samples_ns = {5, 3, 1};
   timed.references[1].samples_ns = {9, 7};
+  timed.references[1].kernel_samples_ns = {4, 2};
+  timed.repeated_headline_ns = {8, 6};
+  timed.evidence = BadgeEvidence{0.25, {{"shifted", 0.5}}, {"00ff", "00ff"}};
+  timed.harness = "0123456789abcdef";
+  timed.toolchain = {{"NVRTC", "13.0"}};
+  timed.ceilings = {4'000'000'000'000, 0};
   timed.resources = {{.name = "softmax", .registers = 40, .spill_load_bytes = 8}};
   const boost::json::object json = to_json(bench_of({timed}));
   const Result<Bench> read = bench_from_json(json, "bench.json");
@@ -80,7 +87,12 @@ TEST(BenchRecord, KeepsEverySampleAndTheResources) {
   EXPECT_EQ(read->rows[0].references[1].samples_ns, timed.references[1].samples_ns);
   ASSERT_EQ(read->rows[0].resources.size(), 1u);
   EXPECT_EQ(read->rows[0].resources[0].spill_load_bytes, 8);
+  EXPECT_EQ(read->rows[0].references[1].kernel_samples_ns, timed.references[1].kernel_samples_ns);
+  EXPECT_EQ(read->rows[0].repeated_headline_ns, timed.repeated_headline_ns);
+  EXPECT_EQ(read->rows[0].evidence->stress, timed.evidence->stress);
+  EXPECT_EQ(read->rows[0].harness, timed.harness);
   EXPECT_EQ(pretty_json(to_json(*read)), pretty_json(json));
+  EXPECT_EQ(json.at("schema"), 2);
   // A record from before they were kept is read as before.
   EXPECT_FALSE(to_json(bench_of({row("softmax", "online", 3)}))
                    .at("rows")
@@ -95,7 +107,7 @@ TEST(BenchRecord, ARowOfAnEvaluationKeepsItsSamples) {
   evaluation.timing = Timing{{4, 2, 6}, 4, 3, 5};
   evaluation.references = {{.id = "cudnn_softmax", .timing = {{8, 9}, 8, 8, 9}}};
   evaluation.resources = {{.name = "softmax", .registers = 40}};
-  const BenchRow made = bench_row(evaluation);
+  const BenchRow made = bench_row(evaluation, {});
   EXPECT_EQ(made.samples_ns, (std::vector<std::int64_t>{4, 2, 6}));
   EXPECT_EQ(made.references[0].samples_ns, (std::vector<std::int64_t>{8, 9}));
   EXPECT_EQ(made.resources.size(), 1u);
@@ -110,23 +122,42 @@ TEST(BenchRecord, MergeReplacesAddsAndOrders) {
   EXPECT_EQ(recorded.rows[2].kernel, "slow");
 }
 
-TEST(BenchRecord, MergeKeepsACeilingThatWasNotMeasuredAnew) {
-  Bench recorded = bench_of({row("matmul_fp32", "tiled", 1)});
-  Bench memory_bound = bench_of({row("softmax", "online", 600'000)});
+TEST(BenchRecord, CeilingsAndVersionsAreThoseOfTheRows) {
+  BenchRow of_matrices = row("matmul_fp32", "tiled", 1);
+  of_matrices.toolchain = {{"cuDNN", "9.14.0"}, {"PyTorch", "2.11.0"}};
+  of_matrices.ceilings = {4'280'000'000'000, 790'000'000'000'000};
+  BenchRow memory_bound = row("softmax", "online", 600'000);
+  memory_bound.toolchain = {{"cuDNN", "9.15.0"}};
   memory_bound.ceilings = {4'000'000'000'000, 0};
-  merge(recorded, memory_bound);
-  EXPECT_EQ(recorded.ceilings.copy_bytes_per_s, 4'000'000'000'000);
+  Bench recorded = bench_of({of_matrices});
+  merge(recorded, bench_of({memory_bound}));
+  EXPECT_EQ(recorded.ceilings.copy_bytes_per_s, 4'280'000'000'000);
   EXPECT_EQ(recorded.ceilings.fp16_flops_per_s, 790'000'000'000'000);
+  EXPECT_EQ(recorded.toolchain, (std::map<std::string, std::string>{{"cuDNN", "9.14.0 and 9.15.0"},
+                                                                    {"PyTorch", "2.11.0"}}));
+  of_matrices.toolchain["cuDNN"] = "9.15.0";
+  merge(recorded, bench_of({of_matrices}));
+  EXPECT_EQ(recorded.toolchain.at("cuDNN"), "9.15.0")
+      << "nothing was measured with 9.14.0 any more";
 }
 
-TEST(BenchRecord, MergeKeepsTheVersionOfWhatDidNotRun) {
-  Bench recorded = bench_of({row("matmul_fp32", "tiled", 1)});
-  recorded.toolchain = {{"cuDNN", "9.14.0"}, {"PyTorch", "2.11.0"}};
-  Bench without_pytorch = bench_of({row("softmax", "online", 600'000)});
-  without_pytorch.toolchain = {{"cuDNN", "9.15.0"}};
-  merge(recorded, without_pytorch);
-  EXPECT_EQ(recorded.toolchain,
-            (std::map<std::string, std::string>{{"cuDNN", "9.15.0"}, {"PyTorch", "2.11.0"}}));
+TEST(BenchRecord, AFileOfCompleteRowsStaysComplete) {
+  BenchRow timed = row("softmax", "online", 3);
+  timed.samples_ns = {3};
+  timed.harness = "0123456789abcdef";
+  timed.toolchain = {{"NVRTC", "13.0"}};
+  timed.ceilings = {4'000'000'000'000, 0};
+  timed.evidence.emplace();
+  boost::json::object json = to_json(bench_of({timed}));
+  ASSERT_EQ(json.at("schema"), 2);
+  for (const char* key : {"samples_ns", "harness", "toolchain", "ceilings", "evidence"}) {
+    boost::json::object changed = json;
+    changed.at("rows").at(0).as_object().erase(key);
+    const Result<Bench> read = bench_from_json(changed, "bench.json");
+    ASSERT_FALSE(read.ok()) << key;
+    EXPECT_NE(read.error().message.find("rows[0]: samples, evidence"), std::string::npos)
+        << read.error().message;
+  }
 }
 
 TEST(BenchRecord, FolderIsNamedAfterTheDevice) {

@@ -62,11 +62,12 @@ TEST(Table, LongCellsWrapAndNoLineIsTooLong) {
 
 TEST(Table, ColoursAreEscapesAroundTheSameText) {
   Table table{{{.heading = "verdict", .good = "passed"}, {.heading = "n", .right_aligned = true}},
-              {{"passed", "1"}, {"crashed", "2"}}};
+              {{"passed", "1"}, {"crashed", "2"}, {"skipped", "3"}}};
   EXPECT_EQ(to_text(table, {.colour = true}),
             "\x1b[1mverdict\x1b[0m  \x1b[1mn\x1b[0m\n"
             "\x1b[32mpassed\x1b[0m   1\n"
-            "\x1b[31mcrashed\x1b[0m  2\n");
+            "\x1b[31mcrashed\x1b[0m  2\n"
+            "skipped  3\n");
   EXPECT_EQ(to_text(table).find('\x1b'), std::string::npos);
 }
 

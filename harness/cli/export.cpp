@@ -1,0 +1,157 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/cli/command.h"
+#include "harness/compile/compile_isolated.h"
+#include "harness/export/export.h"
+#include "ops/catalog.h"
+#include "reference/library_function.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "softmax/cluster_with_prefetch", or a candidate's folder.
+Result<Candidate> named_candidate(const std::string& name) {
+  std::error_code ignored;
+  const fs::path committed = project_root() / "generated" / name;
+  if (fs::is_directory(name, ignored)) return load_candidate(name);
+  if (fs::is_directory(committed, ignored)) return load_candidate(committed);
+  return Error{"'" + name +
+               "': expected a kernel as PROBLEM/NAME (`rekernel list` names them), or a "
+               "candidate's folder"};
+}
+
+/// The targets to make machine code for: those named, or all that the compiler knows.
+Result<std::vector<Arch>> chosen_targets(const Candidate& candidate, const Compiler& compiler,
+                                         const std::vector<std::string>& named) {
+  std::vector<Arch> result;
+  const std::vector<std::string> possible = targets_of(candidate.arch);
+  for (const std::string& name : named) {
+    if (std::find(possible.begin(), possible.end(), name) == possible.end()) {
+      return Error{"--target " + name + ": this kernel is for " + to_string(candidate.arch) +
+                   "; expected one of " + joined(possible)};
+    }
+    if (!compiler.knows(name)) {
+      return Error{"--target " + name + ": NVRTC " + compiler.version() + " does not know it"};
+    }
+  }
+  for (const std::string& name : possible) {
+    const bool wanted = named.empty() || std::find(named.begin(), named.end(), name) != named.end();
+    if (wanted && compiler.knows(name)) result.push_back(*arch_from_string(name));
+  }
+  if (result.empty()) {
+    return Error{"NVRTC " + compiler.version() + " knows none of " + joined(possible)};
+  }
+  return result;
+}
+
+Result<std::vector<ExportedCode>> machine_code(const Candidate& candidate,
+                                               const std::vector<std::string>& named) {
+  const Result<Compiler> compiler = Compiler::load();
+  if (!compiler) return compiler.error();
+  const Result<std::vector<Arch>> targets = chosen_targets(candidate, *compiler, named);
+  if (!targets) return targets.error();
+  std::vector<ExportedCode> codes;
+  Progress progress;
+  for (const Arch target : *targets) {
+    progress.step(codes.size(), targets->size(), "compiling");
+    Result<CompileOutcome> compiled =
+        compile_candidate(*compiler, candidate, to_string(target), candidate.name);
+    if (!compiled) return compiled.error();
+    if (!compiled->program) return Error{compiled->message};
+    codes.push_back({target, std::move(compiled->program->cubin)});
+  }
+  return codes;
+}
+
+/// All of the files or none: they are written beside the folder, which is then named.
+Result<Ok> write_folder(const fs::path& folder, const std::vector<ExportedFile>& files) {
+  if (fs::exists(fs::symlink_status(folder))) {
+    return Error{folder.string() + " exists already; remove it, or choose another with --into"};
+  }
+  const fs::path scratch = folder.string() + ".new-" + std::to_string(::getpid());
+  std::error_code failure;
+  const auto written = [&]() -> Result<Ok> {
+    for (const ExportedFile& file : files) {
+      fs::create_directories((scratch / file.path).parent_path(), failure);
+      if (failure) return Error{scratch.string() + ": cannot be made: " + failure.message()};
+      if (auto one = write_file_atomically(scratch / file.path, file.content); !one) return one;
+    }
+    fs::rename(scratch, folder, failure);
+    if (failure) return Error{folder.string() + ": cannot be made: " + failure.message()};
+    return Ok{};
+  }();
+  if (!written) fs::remove_all(scratch, failure);
+  return written;
+}
+
+int export_candidate(const ParsedArguments& parsed) {
+  const std::string to = parsed.get<std::string>("to");
+  const std::string code = parsed.get<std::string>("code");
+  if (to != "cpp" && to != "pytorch") {
+    return bad_input({"--to " + to + ": expected cpp or pytorch"});
+  }
+  if (code != "cubin" && code != "nvrtc") {
+    return bad_input({"--code " + code + ": expected cubin or nvrtc"});
+  }
+  if (code == "nvrtc" && parsed.has("target")) {
+    return bad_input({"--target is for --code cubin: NVRTC compiles for the GPU that it meets"});
+  }
+  const Result<Candidate> candidate = named_candidate(parsed.get<std::string>("kernel"));
+  if (!candidate) return bad_input(candidate.error());
+  const fs::path folder = parsed.has("into")
+                              ? fs::path(parsed.get<std::string>("into"))
+                              : project_root() / "build" / "export" / to / export_name(*candidate);
+  std::vector<ExportedCode> codes;
+  if (code == "cubin") {
+    Result<std::vector<ExportedCode>> made = machine_code(
+        *candidate, parsed.has("target") ? parsed.get<std::vector<std::string>>("target")
+                                         : std::vector<std::string>{});
+    if (!made) return bad_input(made.error());
+    codes = *std::move(made);
+  }
+  const Problem& problem = *find_problem(candidate->problem);
+  const LibraryFunction library = library_function(problem);
+  const ExportSource source{*candidate, problem, library, std::move(codes)};
+  const Result<Ok> written =
+      write_folder(folder, to == "cpp" ? export_to_cpp(source) : export_to_pytorch(source));
+  if (!written) return bad_input(written.error());
+  std::cout << folder.string() << "\n";
+  return exit_good;
+}
+
+}  // namespace
+
+int export_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("kernel", po::value<std::string>(),
+                        "PROBLEM/NAME of a committed kernel, or a candidate's folder")(
+      "to", po::value<std::string>(),
+      "cpp: a header for any C++17 program; pytorch: a package with an operator")(
+      "into", po::value<std::string>(), "folder to make; build/export/TO/PROBLEM_NAME by default")(
+      "code", po::value<std::string>()->default_value("cubin"),
+      "cubin: machine code made here; nvrtc: the source, compiled where it runs")(
+      "target", po::value<std::vector<std::string>>(),
+      "with cubin, machine code for this architecture alone; may be repeated");
+  po::positional_options_description positional;
+  positional.add("kernel", 1);
+  const ParsedArguments parsed = parse_arguments(
+      arguments, "rekernel export KERNEL --to cpp|pytorch [options]",
+      "rekernel export softmax/cluster_with_prefetch --to pytorch", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (!parsed.has("kernel") || !parsed.has("to")) {
+    return bad_input({"export: expected a kernel, and --to cpp or --to pytorch"});
+  }
+  return export_candidate(parsed);
+}
+
+}  // namespace rekernel

@@ -1,0 +1,31 @@
+# A digest of the sources that decide a verdict or a time, which every result carries: times taken by
+# different judges are not compared silently. harness/base/harness_digest.cpp makes the same of a
+# checkout. As a script (-DROOT=… -DOUT=… -P) it writes the digest as a C++ string.
+function(judging_sources variable root)
+  set(patterns)
+  foreach(folder ops reference harness/base harness/process harness/gpu harness/candidate
+      harness/compile harness/device harness/evaluation)
+    foreach(ending cpp h py)
+      list(APPEND patterns ${root}/${folder}/*.${ending})
+    endforeach()
+  endforeach()
+  if(CMAKE_SCRIPT_MODE_FILE)
+    file(GLOB files RELATIVE ${root} ${patterns})
+  else()
+    file(GLOB files RELATIVE ${root} CONFIGURE_DEPENDS ${patterns})
+  endif()
+  list(SORT files)
+  set(${variable} ${files} PARENT_SCOPE)
+endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE)
+  judging_sources(files ${ROOT})
+  set(lines "")
+  foreach(file IN LISTS files)
+    file(SHA256 ${ROOT}/${file} sum)
+    string(APPEND lines "${sum}  ${file}\n")
+  endforeach()
+  string(SHA256 digest "${lines}")
+  string(SUBSTRING ${digest} 0 16 digest)
+  file(WRITE ${OUT} "\"${digest}\"\n")
+endif()

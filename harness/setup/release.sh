@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# release.sh FOLDER: builds the program for other machines into FOLDER, with its checksum, on Debian 12. Only
+# the C library stays outside of it, so that it runs on Debian 12 and on whatever is newer; CUDA's libraries
+# are opened where they are.
+set -euo pipefail
+# shellcheck source=harness/setup/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+[[ $# -eq 1 ]] || fail 'usage: release.sh FOLDER'
+
+set_up run
+"$root/harness/setup/static-libraries.sh"
+log=$deps/log/release.log
+{ cmake -S "$root" -B "$root/build/release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+  -DREKERNEL_STATIC=ON && cmake --build "$root/build/release" --target rekernel; } >"$log" 2>&1 ||
+  { tail -n 20 "$log" >&2 && fail "the build failed (above; log: $log)"; }
+
+program=$root/build/release/rekernel
+version=$("$program" --version)
+mkdir -p "$1"
+name=rekernel-${version#rekernel }-linux-x86_64
+strip -o "$1/$name" "$program"
+outside=$(ldd "$1/$name" | awk '{print $1}' | grep -vE '^(linux-vdso|libc|libm|libdl|libpthread|librt)\.so|^/lib64/ld-linux') || true
+[[ -z $outside ]] || fail "the program needs $outside"
+(cd "$1" && sha256sum "$name" >SHA256SUMS)
+note "made $1/$name"

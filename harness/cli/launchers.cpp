@@ -131,6 +131,7 @@ struct Launched {
   std::shared_ptr<EvaluationLauncher> launcher;
   std::function<void()> cancel;
   std::function<std::optional<std::string>()> trouble;
+  std::function<bool()> has_left;  ///< at the deadline
 };
 
 Result<Launched> launch_on_slurm(const ParsedArguments& parsed, const JobFolder& folder,
@@ -144,7 +145,8 @@ Result<Launched> launch_on_slurm(const ParsedArguments& parsed, const JobFolder&
   auto launcher = SlurmLauncher::open(folder, std::move(slurm), std::move(options), {});
   if (!launcher) return launcher.error();
   const std::shared_ptr<SlurmLauncher> shared = std::move(*launcher);
-  return Launched{shared, [shared] { shared->cancel(); }, [shared] { return shared->trouble(); }};
+  return Launched{shared, [shared] { shared->cancel(); }, [shared] { return shared->trouble(); },
+                  [shared] { return shared->has_left(); }};
 }
 
 Result<Launched> launch_by_command(const ParsedArguments& parsed, const JobFolder& folder,
@@ -158,9 +160,11 @@ Result<Launched> launch_by_command(const ParsedArguments& parsed, const JobFolde
   const std::shared_ptr<CommandLauncher> shared = std::move(*launcher);
   return Launched{shared, [shared] { shared->cancel(); },
                   [shared]() -> std::optional<std::string> {
+                    if (shared->is_over()) return left_at_deadline;
                     if (!shared->is_cancelled()) return std::nullopt;
                     return "interrupted: its jobs are ended";
-                  }};
+                  },
+                  [shared] { return shared->is_over(); }};
 }
 
 Result<JobFolder> folder_for_jobs(const ParsedArguments& parsed, fs::path trajectory, bool fresh) {
@@ -226,10 +230,10 @@ Result<Ok> check_launcher_options(const ParsedArguments& parsed) {
   return Ok{};
 }
 
-Result<LaunchedEvaluator> launched_evaluator(const ParsedArguments& parsed,
-                                             const fs::path& trajectory, bool fresh,
-                                             const ChosenSearch& chosen,
-                                             std::function<void(const std::string&)> say) {
+Result<LaunchedEvaluator> launched_evaluator(
+    const ParsedArguments& parsed, const fs::path& trajectory, bool fresh,
+    const ChosenSearch& chosen, std::optional<std::chrono::steady_clock::time_point> deadline,
+    std::function<void(const std::string&)> say) {
   const Header& header = chosen.header;
   const std::string& kind = parsed.get<std::string>("launcher");
   LaunchedEvaluator result;
@@ -243,6 +247,7 @@ Result<LaunchedEvaluator> launched_evaluator(const ParsedArguments& parsed,
   const Result<JobFolder> folder = folder_for_jobs(parsed, trajectory, fresh);
   if (!folder) return folder.error();
   JobOptions jobs = options_of_jobs(parsed, chosen, say);
+  jobs.deadline = deadline;
   Result<Launched> launched = kind == "slurm" ? launch_on_slurm(parsed, *folder, std::move(jobs))
                                               : launch_by_command(parsed, *folder, std::move(jobs));
   if (!launched) {
@@ -253,10 +258,12 @@ Result<LaunchedEvaluator> launched_evaluator(const ParsedArguments& parsed,
   evaluate.references = header.settings.references;
   result.options = compiling_evaluator(header.device.target, 0, std::move(say));
   result.options.pool.workers_differ = false;
-  result.options.pool.trouble = [trouble = launched->trouble]() -> std::optional<Interruption> {
+  result.options.pool.trouble = [trouble = launched->trouble,
+                                 has_left = launched->has_left]() -> std::optional<Interruption> {
     auto message = trouble();
     if (!message) return std::nullopt;
-    return Interruption{Interruption::Kind::failed, std::move(*message)};
+    const auto kind = has_left() ? Interruption::Kind::waiting : Interruption::Kind::failed;
+    return Interruption{kind, std::move(*message)};
   };
   result.options.workers = [launcher = launched->launcher, evaluate,
                             count = parsed.get<std::int64_t>("jobs")] {

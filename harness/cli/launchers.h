@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "harness/cli/command.h"
 #include "harness/cli/search_options.h"
@@ -26,10 +28,10 @@ struct LaunchedEvaluator {
 };
 
 /// Checks what can be checked before anything is asked or paid. `fresh`: the search begins, and
-/// takes no results that lie about.
-Result<LaunchedEvaluator> launched_evaluator(const ParsedArguments& parsed,
-                                             const std::filesystem::path& trajectory, bool fresh,
-                                             const ChosenSearch& chosen,
-                                             std::function<void(const std::string&)> say);
+/// takes no results that lie about. Jobs are not waited for past the deadline.
+Result<LaunchedEvaluator> launched_evaluator(
+    const ParsedArguments& parsed, const std::filesystem::path& trajectory, bool fresh,
+    const ChosenSearch& chosen, std::optional<std::chrono::steady_clock::time_point> deadline,
+    std::function<void(const std::string&)> say);
 
 }  // namespace rekernel

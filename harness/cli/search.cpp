@@ -190,7 +190,8 @@ int search_command(const std::vector<std::string>& arguments) {
     return bad_input(model.error());
   }
   const auto say = [&notices](const std::string& text) { notices.say(text); };
-  Result<LaunchedEvaluator> launched = launched_evaluator(parsed, path, !existed, *chosen, say);
+  Result<LaunchedEvaluator> launched =
+      launched_evaluator(parsed, path, !existed, *chosen, deadline, say);
   if (!launched) {
     if (!existed) fs::remove(path);
     return bad_input(launched.error());

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -41,9 +42,10 @@ EvaluationReport CommandLauncher::evaluate(const Candidate& candidate,
       return std::move(*report);
     }
     const std::string& why = report.error().message;
-    if (is_cancelled() || tries >= options_.tries) {
-      failed.failure = is_cancelled()
-                           ? "cancelled"
+    if (is_cancelled() || options_.is_over() || tries >= options_.tries) {
+      failed.failure = is_cancelled() ? "cancelled"
+                       : options_.is_over()
+                           ? left_at_deadline
                            : "no result of " + counted(static_cast<std::size_t>(tries), "job") +
                                  ", of the last since: " + why;
       return failed;
@@ -65,6 +67,11 @@ Result<EvaluationReport> CommandLauncher::try_once(const std::string& key) {
                          options_.program, "evaluate-job", folder_.path().string(), key};
     command.environment = options_.environment;
     command.deadline = times_.deadline;
+    if (options_.deadline) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          *options_.deadline - std::chrono::steady_clock::now());
+      command.deadline = std::clamp(left, std::chrono::milliseconds(0), times_.deadline);
+    }
     command.stop = watched_.get();
     const Result<ToolOutcome> outcome = run_tool(command);
     if (!outcome) return outcome.error();

@@ -28,6 +28,7 @@ class CommandLauncher : public EvaluationLauncher {
   /// Ends all commands, and all evaluations with a failure.
   void cancel();
   bool is_cancelled() const;
+  bool is_over() const { return options_.is_over(); }
 
  private:
   CommandLauncher(JobFolder folder, std::string prefix, JobOptions options, CommandTimes times,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -21,8 +22,16 @@ struct JobOptions {
   int tries = 3;  ///< jobs for one candidate that end without a result
   /// "NAME=value" each: what jobs may see of our environment.
   std::optional<std::vector<std::string>> environment;
+  /// Behind it nothing is waited for any more. What runs elsewhere goes on.
+  std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<void(const std::string&)> say;
+
+  bool is_over() const { return deadline && std::chrono::steady_clock::now() >= *deadline; }
 };
+
+/// What an evaluation says that was left at its deadline.
+inline constexpr const char* left_at_deadline =
+    "the deadline came before its result: --resume takes the results that come meanwhile";
 
 /// What came back from where a candidate was evaluated.
 struct JobResult {

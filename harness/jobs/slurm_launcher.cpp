@@ -92,7 +92,7 @@ EvaluationReport SlurmLauncher::evaluate(const Candidate& candidate,
   {
     const std::lock_guard lock(mutex_);
     if (closed_ || cancelling_) {
-      blank.failure = "cancelled";
+      blank.failure = left_ ? left_at_deadline : "cancelled";
       return blank;
     }
     asked_.push_back({std::move(*key), std::move(blank), Promise()});
@@ -101,8 +101,14 @@ EvaluationReport SlurmLauncher::evaluate(const Candidate& candidate,
   return report.get();
 }
 
+bool SlurmLauncher::has_left() const {
+  const std::lock_guard lock(mutex_);
+  return left_;
+}
+
 std::optional<std::string> SlurmLauncher::trouble() const {
   const std::lock_guard lock(mutex_);
+  if (left_) return left_at_deadline;
   if (cancelling_) return "interrupted: its jobs are cancelled";
   if (trouble_.empty()) return std::nullopt;
   return trouble_;
@@ -119,7 +125,7 @@ void SlurmLauncher::cancel() {
 
 void SlurmLauncher::serve(const std::stop_token& stop) {
   bool cancelling = false;
-  while (!stop.stop_requested() && !cancelling) {
+  while (!stop.stop_requested() && !cancelling && !has_left()) {
     take_asked();
     collect_results();
     const bool asks = !tasks_.empty() && Clock::now() >= next_query_;
@@ -131,12 +137,17 @@ void SlurmLauncher::serve(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, stop, times_.look, [&] { return cancelling_; });
     cancelling = cancelling_;
+    left_ = !cancelling && options_.is_over();
   }
   if (cancelling) cancel_all();
   const std::lock_guard lock(mutex_);
-  for (auto task = tasks_.begin(); task != tasks_.end();) fail(task++, "cancelled");
+  const std::string why = left_ ? left_at_deadline : "cancelled";
+  for (auto task = tasks_.begin(); task != tasks_.end();) {
+    if (left_) task->second.batch = nullptr;  // whose manifest stays, for the next to find its jobs
+    fail(task++, why);
+  }
   for (Asked& asked : asked_) {
-    asked.blank.failure = "cancelled";
+    asked.blank.failure = why;
     asked.promise.set_value(std::move(asked.blank));
   }
   asked_.clear();

@@ -48,6 +48,8 @@ class SlurmLauncher : public EvaluationLauncher {
   EvaluationReport evaluate(const Candidate& candidate, const EvaluateOptions& options) override;
   /// Why nothing can be submitted any more, if so.
   std::optional<std::string> trouble() const;
+  /// Whether the deadline ended its waits. Jobs go on.
+  bool has_left() const;
   /// Cancels all jobs in the queue and ends all evaluations with a failure.
   void cancel();
 
@@ -116,6 +118,7 @@ class SlurmLauncher : public EvaluationLauncher {
   std::vector<Asked> asked_;
   bool cancelling_ = false;
   bool closed_ = false;
+  bool left_ = false;
   std::string trouble_;
 
   // The thread's own.

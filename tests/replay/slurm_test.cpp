@@ -370,6 +370,28 @@ TEST_F(SlurmCluster, GoesOnAfterItsHostDied) {
   }
 }
 
+TEST_F(SlurmCluster, LeavesItsJobsAtTheDeadline) {
+  Jobs jobs(*home / "deadline");
+  const std::vector<std::string> names = several("slow", slow_candidates);
+  jobs.options.deadline = std::chrono::steady_clock::now() + seconds(2);
+  {
+    auto launcher = jobs.open();
+    ASSERT_TRUE(launcher) << launcher.error().message;
+    for (const auto& [name, failure] : jobs.evaluate(**launcher, names)) {
+      EXPECT_EQ(failure, left_at_deadline);
+    }
+    EXPECT_TRUE((*launcher)->has_left());
+    EXPECT_EQ((*launcher)->trouble(), left_at_deadline);
+  }
+  jobs.options.deadline.reset();
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, names)) {
+    EXPECT_EQ(failure, "");
+    EXPECT_EQ(jobs.begun(name).size(), 1u) << name << " was evaluated twice";
+  }
+}
+
 TEST_F(SlurmCluster, CancelsItsJobs) {
   Jobs jobs(*home / "cancel");
   auto launcher = jobs.open();
@@ -571,6 +593,10 @@ TEST(CommandLauncher, StartsAProgramBehindAPrefix) {
   // What is there already is not evaluated again.
   EXPECT_EQ(open("false")->evaluate(named("plain_1"), {}).failure, "");
   EXPECT_EQ(jobs.begun("plain_1").size(), 1u);
+
+  jobs.options.deadline = std::chrono::steady_clock::now() + milliseconds(500);
+  EXPECT_EQ(open("")->evaluate(named("hangs_2"), {}).failure, left_at_deadline);
+  jobs.options.deadline.reset();
 
   auto hung = open("");
   auto evaluated =

@@ -95,8 +95,8 @@ Result<Ok> write_folder(const fs::path& folder, const std::vector<ExportedFile>&
 }
 
 int export_candidate(const ParsedArguments& parsed) {
-  const std::string to = parsed.get<std::string>("to");
-  const std::string code = parsed.get<std::string>("code");
+  const std::string& to = parsed.get<std::string>("to");
+  const std::string& code = parsed.get<std::string>("code");
   if (to != "cpp" && to != "pytorch") {
     return bad_input({"--to " + to + ": expected cpp or pytorch"});
   }

@@ -16,6 +16,15 @@ enum class DType { f16, bf16, f32, f64, u8, i32 };
 std::int64_t size_in_bytes(DType dtype);
 const char* to_string(DType dtype);
 
+/// What code is written in: CUDA C++, the assembler's language, or machine code.
+enum class Language { cuda, ptx, cubin };
+
+/// Code that is compiled and loaded as one module.
+struct Code {
+  Language language = Language::cuda;
+  std::string text;
+};
+
 /// How NVRTC is asked to compile a program's source.
 struct CompileOptions {
   bool fast_math = false;
@@ -59,7 +68,22 @@ struct TensorMapArgument {
   bool fill_nan = false;  ///< what lies outside reads as NaN rather than as zero
 };
 
-using Argument = std::variant<BufferArgument, ScalarArgument, TensorMapArgument>;
+/// A parameter as its bytes, into which the harness writes addresses: a struct that holds pointers,
+/// a pointer into the middle of a buffer, an encoded tensor map (whose first word is its address).
+/// How captured programs pass theirs.
+struct BytesArgument {
+  /// The address of a buffer plus an offset, eight bytes from `at` on.
+  struct Address {
+    std::int64_t at = 0;
+    std::string buffer;
+    std::int64_t offset_bytes = 0;
+  };
+
+  std::string bytes;
+  std::vector<Address> addresses;
+};
+
+using Argument = std::variant<BufferArgument, ScalarArgument, TensorMapArgument, BytesArgument>;
 
 /// One grid extent: a count, or a count per multiprocessor of the device (of a cooperative launch:
 /// as many as can be resident at once, up to the count).
@@ -70,6 +94,7 @@ struct GridExtent {
 
 struct KernelLaunch {
   std::string kernel;  ///< an extern "C" __global__ function of the source
+  int module = 0;      ///< which of the program's modules has it
   std::array<GridExtent, 3> grid;
   std::array<std::int64_t, 3> block = {1, 1, 1};
   std::array<std::int64_t, 3> cluster = {1, 1, 1};
@@ -79,10 +104,12 @@ struct KernelLaunch {
   std::vector<Argument> args;
 };
 
-/// Sets every byte of a workspace (never of an input) before the next launch.
+/// Sets every byte of a workspace (never of an input), or of a part of it, before the next launch.
 struct Memset {
   std::string buffer;
   std::uint8_t value = 0;
+  std::int64_t offset_bytes = 0;
+  std::int64_t bytes = 0;  ///< 0: up to the end
 };
 
 using Step = std::variant<KernelLaunch, Memset>;
@@ -91,6 +118,8 @@ using Step = std::variant<KernelLaunch, Memset>;
 /// itself, consists of.
 struct Program {
   std::string source;
+  Language language = Language::cuda;  ///< of `source`
+  std::vector<Code> modules;           ///< what there is beside `source`: modules 1, 2, …
   CompileOptions compile;
   std::vector<Workspace> workspaces;
   std::vector<Step> steps;

@@ -78,7 +78,10 @@ std::optional<Interruption> DeviceEvaluator::evaluate(std::span<const Evaluation
   task.preparers = options_.compilations;
   task.settle = [&](std::size_t index, const EvaluationReport& report) {
     const std::string device = report.device ? report.device->name : "";
-    return arrived(index, recorded_evaluation(report.evaluation, device, options_.toolchain));
+    const std::string& toolchain = report.toolchain.empty() ? options_.toolchain : report.toolchain;
+    const bool goes_on = arrived(index, recorded_evaluation(report.evaluation, device, toolchain));
+    if (goes_on && options_.settled) options_.settled(*requests[index].candidate);
+    return goes_on;
   };
   std::vector<std::size_t> unsettled;
   auto interruption = pool_->run(task, unsettled);

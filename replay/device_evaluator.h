@@ -19,7 +19,7 @@ using Judge = std::function<EvaluationReport(const Candidate&, const EvaluateOpt
 
 struct DeviceEvaluatorOptions {
   std::string target;     ///< what the search writes code for; another GPU is refused
-  std::string toolchain;  ///< recorded beside every evaluation
+  std::string toolchain;  ///< recorded beside every evaluation that does not bring its own
   /// Who evaluates, or why nobody can. Asked once there is a candidate to evaluate.
   std::function<Result<std::vector<EvaluationWorker>>()> workers;
   PoolOptions pool;
@@ -27,6 +27,8 @@ struct DeviceEvaluatorOptions {
   /// in its cache. Called from several threads.
   std::function<std::optional<CompileVerdict>(const Candidate&)> compile;
   unsigned compilations = 1;  ///< at once
+  /// Told of each candidate once its record is kept.
+  std::function<void(const Candidate&)> settled;
 };
 
 /// One worker for each of these GPUs of this machine.

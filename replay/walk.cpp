@@ -5,6 +5,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/candidate/code.h"
 #include "replay/difference.h"
 #include "replay/event.h"
 #include "replay/replay_report.h"
@@ -275,12 +276,12 @@ class Walk {
       const Result<std::optional<ChangeOfParent>> change = change_of_parent(search_, candidate);
       if (!change) return change.error();
       if (*change) {
-        show_difference("kernel.cu", **change, (*change)->source);
+        show_difference(code_file(Language::cuda), **change, (*change)->source);
         show_difference("kernel.json", **change, (*change)->plan);
         return Ok{};
       }
     }
-    page_.paragraph(candidate.id + "/kernel.cu, whole:");
+    page_.paragraph(candidate.id + "/" + code_file(Language::cuda) + ", whole:");
     page_.code("cuda", safe(candidate.candidate->program.source));
     page_.paragraph(candidate.id + "/kernel.json, whole:");
     page_.code("json", safe(candidate_json(*candidate.candidate)));
@@ -309,13 +310,14 @@ Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& sea
                                                        const ReplayedCandidate& candidate) {
   const ReplayedCandidate* parent = candidate.candidate ? parent_of(search, candidate) : nullptr;
   if (!parent) return std::optional<ChangeOfParent>();
-  const auto difference = [&](const char* file, const std::string& before,
+  const auto difference = [&](const std::string& file, const std::string& before,
                               const std::string& after) {
     return unified_difference({parent->id + "/" + file, before},
                               {candidate.id + "/" + file, after});
   };
-  Result<std::string> source = difference("kernel.cu", parent->candidate->program.source,
-                                          candidate.candidate->program.source);
+  Result<std::string> source =
+      difference(code_file(Language::cuda), parent->candidate->program.source,
+                 candidate.candidate->program.source);
   if (!source) return source.error();
   Result<std::string> plan = difference("kernel.json", plan_that_runs(*parent->candidate),
                                         plan_that_runs(*candidate.candidate));

@@ -5,6 +5,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/candidate/code.h"
 
 namespace rekernel {
 
@@ -105,9 +106,11 @@ void merge_patch(boost::json::value& target, const boost::json::value& patch) {
 Result<Ok> replace_once(std::string& text, const std::string& old_text,
                         const std::string& new_text) {
   const std::size_t at = text.find(old_text);
-  if (at == std::string::npos) return Error{"kernel.cu: does not contain '" + old_text + "'"};
+  if (at == std::string::npos)
+    return Error{code_file(Language::cuda) + ": does not contain '" + old_text + "'"};
   if (text.find(old_text, at + 1) != std::string::npos) {
-    return Error{"kernel.cu: contains '" + old_text + "' more than once: expected once"};
+    return Error{code_file(Language::cuda) + ": contains '" + old_text +
+                 "' more than once: expected once"};
   }
   text.replace(at, old_text.size(), new_text);
   return Ok{};
@@ -146,7 +149,7 @@ std::vector<HonestKernel> all_honest_kernels(const fs::path& root) {
 }
 
 Result<MutatedFiles> mutate(const Mutant& mutant) {
-  Result<std::string> source = read_file(mutant.base / "kernel.cu");
+  Result<std::string> source = read_file(mutant.base / code_file(Language::cuda));
   if (!source) return source.error();
   Result<std::string> plan_text = read_file(mutant.base / "kernel.json");
   if (!plan_text) return plan_text.error();

@@ -1,6 +1,7 @@
 #include "harness/base/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 namespace rekernel {
@@ -80,6 +81,30 @@ std::string printed(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
   return text;
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    text += digits[static_cast<unsigned char>(c) >> 4];
+    text += digits[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+std::optional<std::string> from_hexadecimal(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  bytes.reserve(text.size() / 2);
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    unsigned char byte = 0;
+    const auto [end, code] = std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
+    if (code != std::errc() || end != text.data() + i + 2) return std::nullopt;
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
 }
 
 std::string counted(std::size_t number, const std::string& noun) {

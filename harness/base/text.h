@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ std::string wrapped(std::string_view text, std::size_t columns = page_columns,
 
 /// The value by a printf format for one double ("%.3g").
 std::string printed(const char* format, double value);
+
+/// Bytes as pairs of lower-case hexadecimal digits, and back; nothing for other texts.
+std::string hexadecimal(std::string_view bytes);
+std::optional<std::string> from_hexadecimal(std::string_view text);
 
 /// "1 row", "2 rows".
 std::string counted(std::size_t number, const std::string& noun);

@@ -6,20 +6,12 @@
 
 #include "harness/base/fields.h"
 #include "harness/base/files.h"
+#include "harness/candidate/code.h"
 
 namespace rekernel {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The content of a file that strangers hand in: a link could name any file of this machine.
-Result<std::string> read_plain_file(const fs::path& path, std::size_t max_bytes) {
-  std::error_code status;
-  if (fs::is_symlink(fs::symlink_status(path, status))) {
-    return Error{path.string() + ": a link; expected a regular file"};
-  }
-  return read_file(path, max_bytes);
-}
 
 /// Below generated/, the folders say once more what the plan says.
 Result<Ok> check_folder(const Candidate& candidate, const fs::path& directory) {
@@ -34,6 +26,11 @@ Result<Ok> check_folder(const Candidate& candidate, const fs::path& directory) {
   if (committed && candidate.problem != parent.filename()) {
     return Error{where + ": problem: expected the name of the folder above, \"" +
                  parent.filename().string() + "\", got \"" + candidate.problem + "\""};
+  }
+  const std::vector<Code> modules = code_of(candidate.program);
+  if (committed && (modules.size() > 1 || modules.front().language != Language::cuda)) {
+    return Error{directory.string() + ": what is committed is CUDA C++: expected " +
+                 code_file(Language::cuda) + " alone"};
   }
   return Ok{};
 }
@@ -101,9 +98,19 @@ class FieldCollector {
     add(static_cast<int>(map.l2_promotion));
     add(map.fill_nan);
   }
+  void add(const BytesArgument& argument) {
+    add("bytes");
+    add(argument.bytes);
+    add(argument.addresses.size());
+    for (const BytesArgument::Address& address : argument.addresses) {
+      add(address.at), add(address.buffer), add(address.offset_bytes);
+    }
+  }
   void add(const KernelLaunch& launch) {
     add("kernel");
     add(launch.kernel);
+    // The first module goes without saying, as it did when there was no other.
+    if (launch.module != 0) add("module"), add(launch.module);
     for (const GridExtent& extent : launch.grid) add(extent.count), add(extent.per_sm);
     for (const std::int64_t extent : launch.block) add(extent);
     for (const std::int64_t extent : launch.cluster) add(extent);
@@ -119,6 +126,8 @@ class FieldCollector {
     add("memset");
     add(memset.buffer);
     add(static_cast<int>(memset.value));
+    // All of it goes without saying, as it did when there was nothing else.
+    if (memset.offset_bytes != 0 || memset.bytes != 0) add(memset.offset_bytes), add(memset.bytes);
   }
 
   const std::string& bytes() const { return bytes_; }
@@ -137,11 +146,15 @@ Result<Candidate> load_candidate(const fs::path& directory) {
   const fs::file_status kind = fs::symlink_status(folder, status);
   if (!fs::is_directory(kind)) return Error{directory.string() + ": not a folder"};
 
-  auto plan = read_plain_file(directory / "kernel.json", max_plan_bytes);
+  const fs::path path = directory / "kernel.json";
+  if (fs::is_symlink(fs::symlink_status(path, status))) {
+    return Error{path.string() + ": a link; expected a regular file"};
+  }
+  const auto plan = read_file(path, max_plan_bytes);
   if (!plan) return plan.error();
-  auto source = read_plain_file(directory / "kernel.cu", max_source_bytes);
-  if (!source) return source.error();
-  auto candidate = parse_candidate(*plan, *std::move(source), (directory / "kernel.json").string());
+  auto modules = load_code(directory);
+  if (!modules) return modules.error();
+  auto candidate = parse_candidate(*plan, *std::move(modules), path.string());
   if (!candidate) return candidate;
   if (auto named = check_folder(*candidate, folder); !named) return named.error();
   return candidate;
@@ -165,6 +178,10 @@ std::string candidate_sha256(const Candidate& candidate) {
   fields.add(candidate.problem);
   fields.add(to_string(candidate.arch));
   fields.add(candidate.program.source);
+  if (candidate.program.language != Language::cuda || !candidate.program.modules.empty()) {
+    fields.add("code");
+    fields.add(code_fields(candidate.program));
+  }
   fields.add(candidate.program.compile);
   fields.add(candidate.program.workspaces.size());
   for (const Workspace& workspace : candidate.program.workspaces) {

@@ -32,15 +32,18 @@ struct Candidate {
 };
 
 inline constexpr std::size_t max_plan_bytes = 256u << 10;
-inline constexpr std::size_t max_source_bytes = 1u << 20;
+inline constexpr std::size_t max_source_bytes = 1u << 20;  ///< of CUDA C++
 
-/// Reads and validates `kernel.json` (text) against the problem that it names; `source` is the text
-/// of `kernel.cu`. `where` starts error messages ("generated/softmax/online/kernel.json").
+/// Reads and validates `kernel.json` (text) against the problem that it names; `source` is its code
+/// in CUDA C++. `where` starts error messages ("generated/softmax/online/kernel.json").
 /// Every number is range-checked; unknown keys, tensors and problems are errors.
 Result<Candidate> parse_candidate(std::string_view plan_json, std::string source,
                                   const std::string& where);
+/// The same with code in any language, in one module or several.
+Result<Candidate> parse_candidate(std::string_view plan_json, std::vector<Code> modules,
+                                  const std::string& where);
 
-/// Reads `kernel.json` and `kernel.cu` from a candidate folder. Neither may be a link.
+/// Reads `kernel.json` and the code from a candidate folder. None of its files may be a link.
 Result<Candidate> load_candidate(const std::filesystem::path& directory);
 
 /// The folders below `root`/generated, sorted, as <problem>/<name>.

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/candidate/candidate.h"
+#include "harness/candidate/code.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -20,6 +23,8 @@ constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
 constexpr std::array<std::int64_t, 3> max_grid = {2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> max_block = {1024, 1024, 64};
 constexpr std::int64_t max_block_threads = 1024;
+constexpr std::size_t max_parameter_bytes = 32764;  ///< of one kernel, from sm_70 on
+constexpr std::size_t max_kernel_name = 4096;       ///< mangled names of templates are long
 /// All of a plan is issued before the device may begin it: what a stream takes without waiting.
 constexpr std::size_t most_steps = 512;
 
@@ -104,7 +109,8 @@ class PlanReader {
  public:
   explicit PlanReader(JsonReader root) : root_(std::move(root)) {}
 
-  Result<Candidate> read(std::string source) {
+  Result<Candidate> read(std::vector<Code> modules) {
+    set_code(candidate_.program, std::move(modules));
     root_.required("schema").integer(1, 1);
     read_problem(root_.required("problem"));
     if (auto error = root_.error()) return *error;
@@ -117,7 +123,6 @@ class PlanReader {
     read_launches(root_.required("launches"));
     root_.no_other_keys();
     if (auto error = root_.error()) return *error;
-    candidate_.program.source = std::move(source);
     candidate_.program.workspaces = buffers_.workspaces;
     return std::move(candidate_);
   }
@@ -273,13 +278,25 @@ class PlanReader {
       name.fail("\"" + memset.buffer + "\" is a tensor; only a workspace can be set");
     }
     memset.value = static_cast<std::uint8_t>(reader.required("value").integer(0, 255));
+    if (reader.error()) return memset;
+    const std::int64_t available = *buffers_.bytes(memset.buffer);
+    if (reader.has("offset_bytes")) {
+      memset.offset_bytes = reader.required("offset_bytes").integer(0, available - 1);
+    }
+    if (reader.has("bytes")) {
+      memset.bytes = reader.required("bytes").integer(1, available - memset.offset_bytes);
+    }
     reader.no_other_keys();
     return memset;
   }
 
   KernelLaunch read_kernel(JsonReader reader) {
     KernelLaunch launch;
-    launch.kernel = reader.required("kernel").identifier();
+    if (reader.has("module")) {
+      launch.module = static_cast<int>(reader.required("module").integer(
+          0, static_cast<std::int64_t>(candidate_.program.modules.size())));
+    }
+    launch.kernel = read_kernel_name(reader.required("kernel"), launch.module);
     read_grid(reader.required("grid"), launch);
     read_block(reader.required("block"), launch);
     if (auto cluster = reader.optional("cluster")) read_cluster(*cluster, launch);
@@ -296,6 +313,24 @@ class PlanReader {
     }
     reader.no_other_keys();
     return launch;
+  }
+
+  /// What a person wrote has a plain name; what a compiler made has any that its assembler takes.
+  std::string read_kernel_name(JsonReader reader, int module) const {
+    const Program& program = candidate_.program;
+    const bool written =
+        module == 0
+            ? program.language == Language::cuda
+            : program.modules[static_cast<std::size_t>(module) - 1].language == Language::cuda;
+    if (written || reader.error()) return reader.identifier();
+    const std::string name = reader.string(max_kernel_name);
+    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.';
+    });
+    if (name.empty() || !plain) {
+      reader.expect("a kernel's name of letters, digits, _, $ and .");
+    }
+    return name;
   }
 
   void require(bool (*has_feature)(Arch), JsonReader& reader) const {
@@ -360,7 +395,41 @@ class PlanReader {
       reader.no_other_keys();
       return map;
     }
+    if (reader.has("bytes")) return read_bytes(reader);
     return read_scalar(reader);
+  }
+
+  static std::string read_hexadecimal(JsonReader reader) {
+    const auto bytes = from_hexadecimal(reader.string(2 * max_parameter_bytes));
+    if (!bytes || bytes->empty()) reader.expect("1 or more bytes as pairs of hexadecimal digits");
+    return bytes.value_or("");
+  }
+
+  BytesArgument read_bytes(JsonReader reader) {
+    BytesArgument argument;
+    argument.bytes = read_hexadecimal(reader.required("bytes"));
+    const auto size = static_cast<std::int64_t>(argument.bytes.size());
+    std::int64_t free = 0;
+    if (auto addresses = reader.optional("addresses")) {
+      for (JsonReader& entry : addresses->array(0, max_parameter_bytes / 8)) {
+        BytesArgument::Address address;
+        JsonReader at = entry.required("at");
+        address.at = at.integer(0, max_parameter_bytes);
+        if (address.at % 8 != 0 || address.at < free || address.at + 8 > size) {
+          at.fail("expected multiples of 8, rising, with 8 bytes behind each");
+        }
+        free = address.at + 8;
+        address.buffer = read_buffer(entry.required("of"));
+        if (reader.error()) return argument;
+        if (auto offset = entry.optional("offset_bytes")) {
+          address.offset_bytes = offset->integer(0, *buffers_.bytes(address.buffer));
+        }
+        entry.no_other_keys();
+        argument.addresses.push_back(std::move(address));
+      }
+    }
+    reader.no_other_keys();
+    return argument;
   }
 
   template <class Integer>
@@ -563,13 +632,30 @@ json::value argument_json(const TensorMapArgument& map) {
   return json::object{{"tensor_map", result}};
 }
 
+json::value argument_json(const BytesArgument& argument) {
+  json::object result = {{"bytes", hexadecimal(argument.bytes)}};
+  for (const BytesArgument::Address& address : argument.addresses) {
+    json::value& list = result["addresses"];
+    if (!list.is_array()) list.emplace_array();
+    json::object entry = {{"at", address.at}, {"of", address.buffer}};
+    if (address.offset_bytes != 0) entry["offset_bytes"] = address.offset_bytes;
+    list.get_array().push_back(std::move(entry));
+  }
+  return result;
+}
+
 json::object step_json(const Memset& memset) {
-  return {{"memset", memset.buffer}, {"value", static_cast<std::int64_t>(memset.value)}};
+  json::object result = {{"memset", memset.buffer},
+                         {"value", static_cast<std::int64_t>(memset.value)}};
+  if (memset.offset_bytes != 0) result["offset_bytes"] = memset.offset_bytes;
+  if (memset.bytes != 0) result["bytes"] = memset.bytes;
+  return result;
 }
 
 json::object step_json(const KernelLaunch& launch) {
   json::object result;
   result["kernel"] = launch.kernel;
+  if (launch.module != 0) result["module"] = launch.module;
   result["grid"] = grid_json(launch.grid);
   result["block"] = extents_json(launch.block);
   if (launch.cluster != std::array<std::int64_t, 3>{1, 1, 1}) {
@@ -610,27 +696,40 @@ json::object compile_json(const CompileOptions& options) {
 
 }  // namespace
 
-Result<Candidate> parse_candidate(std::string_view plan_json, std::string source,
+Result<Candidate> parse_candidate(std::string_view plan_json, std::vector<Code> modules,
                                   const std::string& where) {
-  const std::string source_place =
-      std::filesystem::path(where).replace_filename("kernel.cu").string();
   if (plan_json.size() > max_plan_bytes) {
     return Error{where + ": larger than " + std::to_string(max_plan_bytes) + " bytes"};
   }
-  if (source.size() > max_source_bytes) {
-    return Error{source_place + ": larger than " + std::to_string(max_source_bytes) + " bytes"};
+  if (modules.empty() || modules.size() > most_modules) {
+    return Error{where + ": expected 1 to " + std::to_string(most_modules) + " modules of code"};
   }
-  if (!is_utf8(source)) return Error{source_place + ": not UTF-8 text"};
+  // The plan's macros matter to the code's words, but nothing of the plan is read where the code
+  // alone is no good.
+  const auto file_of_module = [&](std::size_t module) {
+    return std::filesystem::path(where)
+        .replace_filename(code_file(modules[module].language, module))
+        .string();
+  };
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    if (auto sound = check_size_and_text(modules[i], file_of_module(i)); !sound) {
+      return sound.error();
+    }
+  }
   const auto value = parse_json(plan_json, where);
   if (!value) return value.error();
-  auto candidate = PlanReader(JsonReader(where, *value)).read(std::move(source));
+  auto candidate = PlanReader(JsonReader(where, *value)).read(modules);
   if (!candidate) return candidate;
-  if (auto includes = check_includes(candidate->program.source, source_place,
-                                     candidate->program.compile.defines);
-      !includes) {
-    return includes.error();
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    auto sound = check_words(modules[i], candidate->program.compile, file_of_module(i));
+    if (!sound) return sound.error();
   }
   return candidate;
+}
+
+Result<Candidate> parse_candidate(std::string_view plan_json, std::string source,
+                                  const std::string& where) {
+  return parse_candidate(plan_json, std::vector<Code>{{Language::cuda, std::move(source)}}, where);
 }
 
 std::string candidate_json(const Candidate& candidate) {

@@ -4,15 +4,19 @@
 #include <boost/json.hpp>
 #include <chrono>
 #include <iostream>
+#include <mutex>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
+#include "replay/evaluation_pool.h"
 
 namespace rekernel {
 
@@ -43,41 +47,97 @@ Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path&
   return candidates;
 }
 
+namespace {
+
+/// A GPU of the bench, with a PyTorch of its own where that is timed too.
+struct BenchPlace {
+  int device = 0;
+  std::unique_ptr<PytorchProcess> pytorch;
+};
+
+/// What is being measured, told from several threads.
+class BenchProgress {
+ public:
+  explicit BenchProgress(std::size_t total) : total_(total) {}
+  void begin(const Candidate& candidate) {
+    const std::lock_guard lock(mutex_);
+    progress_.show("[" + std::to_string(++begun_) + "/" + std::to_string(total_) + "] " +
+                   candidate.problem + "/" + candidate.name + " …");
+  }
+  void show(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    progress_.show(text);
+  }
+
+ private:
+  const std::size_t total_;
+  std::mutex mutex_;
+  std::size_t begun_ = 0;
+  Progress progress_;
+};
+
+EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions& options,
+                                 int device) {
+  EvaluateOptions evaluate;
+  evaluate.samples = options.samples;
+  evaluate.device = device;
+  evaluate.references = library_reference_ids(candidate.problem);
+  if (options.pytorch) {
+    evaluate.external_references = pytorch_ids(*find_problem(candidate.problem));
+    evaluate.run_deadline = pytorch_run_deadline;
+  }
+  return evaluate;
+}
+
+}  // namespace
+
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options) {
+  BenchProgress progress(candidates.size());
+  std::vector<BenchPlace> places;
+  for (const int device : options.devices) {
+    BenchPlace& place = places.emplace_back(BenchPlace{device, nullptr});
+    if (!options.pytorch) continue;
+    Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+    if (!spawned) return spawned.error();
+    place.pytorch = std::move(*spawned);
+  }
+  std::vector<EvaluationWorker> workers;
+  for (const BenchPlace& place : places) {
+    workers.push_back(
+        {"GPU " + std::to_string(place.device), [&](const Candidate& candidate) {
+           progress.begin(candidate);
+           LocalLauncher launcher(place.pytorch.get(),
+                                  [&](const std::string& holder) { progress.show(holder); });
+           return launcher.evaluate(candidate, bench_evaluation(candidate, options, place.device));
+         }});
+  }
   Bench bench;
   std::map<std::string, std::string> toolchain = toolchain_versions();
   if (!options.pytorch) toolchain.erase("PyTorch");
-  Progress progress;
-  std::unique_ptr<PytorchProcess> pytorch;
-  if (options.pytorch) {
-    Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
-    if (!spawned) return spawned.error();
-    pytorch = std::move(*spawned);
+  PoolTask task;
+  for (const Candidate& candidate : candidates) {
+    task.candidates.push_back(&candidate);
+    task.ids.push_back(candidate.problem + "/" + candidate.name);
   }
-  LocalLauncher launcher(pytorch.get(), [&](const std::string& holder) { progress.show(holder); });
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Candidate& candidate = candidates[i];
-    progress.show("[" + std::to_string(i + 1) + "/" + std::to_string(candidates.size()) + "] " +
-                  candidate.problem + "/" + candidate.name + " …");
-    EvaluateOptions evaluate_options;
-    evaluate_options.samples = options.samples;
-    evaluate_options.device = options.device;
-    evaluate_options.references = library_reference_ids(candidate.problem);
-    if (options.pytorch) {
-      evaluate_options.external_references = pytorch_ids(*find_problem(candidate.problem));
-      evaluate_options.run_deadline = pytorch_run_deadline;
-    }
-    const EvaluationReport report = launcher.evaluate(candidate, evaluate_options);
-    if (!report.failure.empty()) {
-      return Error{candidate.problem + "/" + candidate.name + ": " + report.failure};
-    }
+  task.prepare = [](std::size_t) { return std::nullopt; };
+  Result<Ok> taken = Ok{};
+  task.settle = [&](std::size_t, const EvaluationReport& report) {
     note_device(bench, report);
     bench.rows.push_back(bench_row(report.evaluation, toolchain));
     // A candidate that does not compile may come before any that names the GPU.
-    if (options.arrived && !bench.device_name.empty()) {
-      if (Result<Ok> taken = options.arrived(bench); !taken) return taken.error();
-    }
-  }
+    if (options.arrived && !bench.device_name.empty()) taken = options.arrived(bench);
+    return taken.ok();
+  };
+  PoolOptions pool;
+  pool.say = [&](const std::string& text) {
+    progress.show("");
+    std::cerr << wrapped(text, page_columns, 2) << std::endl;
+  };
+  std::vector<std::size_t> unsettled;
+  const auto interruption =
+      EvaluationPool(std::move(workers), std::move(pool)).run(task, unsettled);
+  if (!taken) return taken.error();
+  if (interruption) return Error{interruption->message};
   Bench ordered;
   merge(ordered, bench);
   return ordered;
@@ -121,11 +181,11 @@ int bench_command(const std::vector<std::string>& arguments) {
   options.add_options()("problem", po::value<std::vector<std::string>>(),
                         "problems to bench; all by default")(
       "samples", po::value<int>()->default_value(60), "timed samples each, 10 to 10000")(
-      "device", po::value<int>()->default_value(0), "number of the GPU")(
       "pytorch", po::value<std::string>()->default_value("auto"),
       "time PyTorch too: auto (when python3 can import torch), on, off")(
       "record", po::bool_switch(), "merge the rows into results/<gpu>/bench.json")(
       "json", po::bool_switch(), "print the record as JSON");
+  add_device_options(options);
   po::positional_options_description positional;
   positional.add("problem", -1);
   const ParsedArguments parsed =
@@ -135,7 +195,6 @@ int bench_command(const std::vector<std::string>& arguments) {
 
   BenchOptions bench_options;
   bench_options.samples = parsed.get<int>("samples");
-  bench_options.device = parsed.get<int>("device");
   if (bench_options.samples < 10 || bench_options.samples > 10000) {
     return bad_input({"--samples: expected 10 to 10000"});
   }
@@ -150,7 +209,9 @@ int bench_command(const std::vector<std::string>& arguments) {
                                                 : std::vector<std::string>{};
   Result<std::vector<Candidate>> candidates = committed_candidates(root, problems);
   if (!candidates) return bad_input(candidates.error());
-  if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
+  Result<std::vector<int>> devices = chosen_devices(parsed);
+  if (!devices) return bad_input(devices.error());
+  bench_options.devices = std::move(*devices);
   bench_options.pytorch = pytorch != "off" && pytorch_is_installed();
   if (pytorch == "on" && !bench_options.pytorch) {
     return bad_input({"--pytorch on: python3 here cannot import torch"});

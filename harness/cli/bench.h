@@ -12,15 +12,15 @@ namespace rekernel {
 
 struct BenchOptions {
   int samples = 60;
-  int device = 0;
+  std::vector<int> devices = {0};  ///< one candidate at a time on each
   bool pytorch = false;
   /// Takes all rows so far whenever one more is measured; its error ends the run.
   std::function<Result<Ok>(const Bench&)> arrived;
 };
 
-/// Judges and times each candidate against all references of its problem, one isolated process
-/// each. An error means that the machine could not do it; a candidate's own failure is its row's
-/// status.
+/// Judges and times each candidate against all references of its problem on the same GPU, one
+/// isolated process each. An error means that the machine could not do it; a candidate's own
+/// failure is its row's status.
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options);
 
 /// The committed candidates of `root`, all or those of the named problems.

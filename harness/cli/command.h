@@ -26,8 +26,10 @@ struct Command {
 };
 
 int bench_command(const std::vector<std::string>& arguments);
+int capture_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int compile_worker_command(const std::vector<std::string>& arguments);
+int evaluate_job_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 int errors_command(const std::vector<std::string>& arguments);
 int evaluate_command(const std::vector<std::string>& arguments);
@@ -50,6 +52,8 @@ struct ParsedArguments {
   std::optional<int> exit_status;
 
   bool has(const char* name) const { return values.count(name) > 0; }
+  /// Whether it was said, and is no default.
+  bool given(const char* name) const { return has(name) && !values[name].defaulted(); }
   template <class T>
   const T& get(const char* name) const {
     return values[name].as<T>();

@@ -37,7 +37,7 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
   std::vector<CompileJob> jobs;
   for (const Candidate& candidate : candidates) {
     for (const std::string& target : targets_of(candidate.arch)) {
-      jobs.push_back({&candidate, target});
+      if (may_run_on(candidate.program, target)) jobs.push_back({&candidate, target});
     }
   }
   return compile_jobs(compiler, jobs);

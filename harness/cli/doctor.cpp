@@ -3,6 +3,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/capture/capture.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
 #include "harness/compile/compile.h"
@@ -66,6 +67,11 @@ std::vector<Finding> examine() {
   }
   findings.push_back(
       finding("PyTorch", "PyTorch references (optional)", installed_pytorch_version(), same));
+  const std::filesystem::path recorder = recorder_path();
+  const bool recorder_built = std::filesystem::exists(recorder);
+  findings.push_back({"recorder", recorder_built,
+                      recorder_built ? recorder.string() : "built without CUPTI's headers",
+                      "capture"});
   return findings;
 }
 

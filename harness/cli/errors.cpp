@@ -1,21 +1,22 @@
 #include "harness/audit/errors.h"
 
 #include <algorithm>
-#include <atomic>
 #include <boost/json.hpp>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <mutex>
-#include <thread>
 
 #include "harness/audit/mutants_page.h"
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
+#include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
+#include "replay/evaluation_pool.h"
 
 namespace rekernel {
 
@@ -32,25 +33,44 @@ constexpr int judged_samples = 3;
 /// Verdicts without times, which do not mind company on the GPU: several processes at a time.
 class ErrorMeasurement {
  public:
-  ErrorMeasurement(std::vector<ErrorSubject> subjects, int seeds, int device)
+  ErrorMeasurement(std::vector<ErrorSubject> subjects, int seeds, std::vector<int> devices)
       : subjects_(std::move(subjects)),
         seeds_(seeds),
-        device_(device),
+        devices_(std::move(devices)),
         rows_(subjects_.size()),
-        failures_(subjects_.size()) {}
+        settled_(subjects_.size(), false) {}
 
+  /// With so many processes at a time on each GPU.
   Result<ErrorsRecord> run(int jobs) {
-    {
-      // A thread waits for its child: children die with the thread that started them.
-      std::vector<std::jthread> workers;
-      for (int i = 0; i < jobs; ++i) workers.emplace_back([this] { work(); });
+    std::map<const Candidate*, const ErrorSubject*> subject_of;
+    PoolTask task;
+    for (const ErrorSubject& subject : subjects_) {
+      task.candidates.push_back(&subject.candidate);
+      task.ids.push_back(subject.candidate.problem + "/" + subject.name);
+      subject_of[&subject.candidate] = &subject;
     }
+    task.prepare = [](std::size_t) { return std::nullopt; };
+    task.settle = [this](std::size_t i, const EvaluationReport& report) {
+      settle(i, report);
+      return true;
+    };
+    std::vector<EvaluationWorker> workers;
+    for (int i = 0; i < jobs; ++i) {
+      for (const int device : devices_) {
+        workers.push_back({"GPU " + std::to_string(device), [&, device](const Candidate& one) {
+                             return measured(*subject_of.at(&one), device);
+                           }});
+      }
+    }
+    std::vector<std::size_t> unsettled;
+    // What it says of its end is said of each subject below.
+    (void)EvaluationPool(std::move(workers), {}).run(task, unsettled);
     // What failed for want of memory in company may do alone.
     for (std::size_t i = 0; i < subjects_.size(); ++i) {
-      if (!failures_[i].empty()) try_to_measure(i);
-    }
-    for (const std::string& failure : failures_) {
-      if (!failure.empty()) return Error{failure};
+      if (settled_[i]) continue;
+      const EvaluationReport report = measured(subjects_[i], devices_.front());
+      if (!report.failure.empty()) return Error{task.ids[i] + ": " + report.failure};
+      settle(i, report);
     }
     record_.measured = today();
     record_.toolchain = toolchain_versions();
@@ -61,24 +81,10 @@ class ErrorMeasurement {
   }
 
  private:
-  void work() {
-    for (std::size_t i; (i = next_++) < subjects_.size();) try_to_measure(i);
-  }
-
-  void try_to_measure(std::size_t i) {
-    failures_[i].clear();
-    try {
-      measure(i);
-    } catch (const std::exception& error) {
-      failures_[i] = error.what();
-    }
-  }
-
-  void measure(std::size_t i) {
-    const ErrorSubject& subject = subjects_[i];
+  EvaluationReport measured(const ErrorSubject& subject, int device) {
     show(subject);
     EvaluateOptions options;
-    options.device = device_;
+    options.device = device;
     options.mode = EvaluateOptions::Mode::errors;
     options.check_seeds = seeds_;
     options.samples = judged_samples;
@@ -87,17 +93,18 @@ class ErrorMeasurement {
     if (subject.source == ErrorSource::scaffold) {
       options.references = library_reference_ids(subject.candidate.problem);
     }
-    const EvaluationReport report = LocalLauncher().evaluate(subject.candidate, options);
-    if (!report.failure.empty()) {
-      failures_[i] = subject.candidate.problem + "/" + subject.name + ": " + report.failure;
-      return;
-    }
+    return LocalLauncher().evaluate(subject.candidate, options);
+  }
+
+  /// Never called twice at a time.
+  void settle(std::size_t i, const EvaluationReport& report) {
+    const ErrorSubject& subject = subjects_[i];
+    settled_[i] = true;
     rows_[i] = error_rows(subject, report.evaluation);
     if (!report.device) return;
     if (!runs_on(subject.candidate.arch, report.device->major, report.device->minor)) {
       rows_[i].front().status.clear();  // the message says why nothing was judged
     }
-    const std::lock_guard lock(mutex_);
     record_.device_name = report.device->name;
   }
 
@@ -110,14 +117,13 @@ class ErrorMeasurement {
 
   const std::vector<ErrorSubject> subjects_;
   const int seeds_;
-  const int device_;
+  const std::vector<int> devices_;
   std::vector<std::vector<ErrorRow>> rows_;
-  std::vector<std::string> failures_;
-  std::atomic<std::size_t> next_ = 0;
+  std::vector<bool> settled_;
+  ErrorsRecord record_;
   std::mutex mutex_;  ///< of what follows
   std::size_t shown_ = 0;
   Progress progress_;
-  ErrorsRecord record_;
 };
 
 Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed) {
@@ -149,10 +155,10 @@ int errors_command(const std::vector<std::string>& arguments) {
   options.add_options()("problem", po::value<std::vector<std::string>>(),
                         "problems to measure; all by default")(
       "seeds", po::value<int>()->default_value(5), "inputs for each, 1 to 100")(
-      "jobs", po::value<int>()->default_value(6), "processes at a time, 1 to 64")(
-      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "jobs", po::value<int>()->default_value(6), "processes at a time on a GPU, 1 to 64")(
       "record", po::bool_switch(), "replace these problems' rows in results/<gpu>/errors.json")(
       "json", po::bool_switch(), "print the record as JSON");
+  add_device_options(options);
   po::positional_options_description positional;
   positional.add("problem", -1);
   const ParsedArguments parsed =
@@ -173,17 +179,21 @@ int errors_command(const std::vector<std::string>& arguments) {
     if (!found) return bad_input(found.error());
     std::move(found->begin(), found->end(), std::back_inserter(subjects));
   }
-  if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
+  const Result<std::vector<int>> devices = chosen_devices(parsed);
+  if (!devices) return bad_input(devices.error());
 
-  const int device = parsed.get<int>("device");
-  const Result<std::string> uuid = device_uuid(device);
-  if (!uuid) return bad_input(uuid.error());
-  // All of these share the GPU with each other, and with nobody whose times count.
-  const Result<GpuLock> lock = GpuLock::acquire(*uuid, std::nullopt, [](const std::string& holder) {
-    std::cerr << "the GPU is taken by " << holder << ": waiting for it …\n";
-  });
-  if (!lock) return bad_input(lock.error());
-  Result<ErrorsRecord> record = ErrorMeasurement(std::move(subjects), seeds, device).run(jobs);
+  // All of these share the GPUs with each other, and with nobody whose times count.
+  std::vector<GpuLock> locks;
+  for (const int device : *devices) {
+    const Result<std::string> uuid = device_uuid(device);
+    if (!uuid) return bad_input(uuid.error());
+    Result<GpuLock> lock = GpuLock::acquire(*uuid, std::nullopt, [&](const std::string& holder) {
+      std::cerr << "GPU " << device << " is taken by " << holder << ": waiting for it …\n";
+    });
+    if (!lock) return bad_input(lock.error());
+    locks.push_back(std::move(*lock));
+  }
+  Result<ErrorsRecord> record = ErrorMeasurement(std::move(subjects), seeds, *devices).run(jobs);
   if (!record) return bad_input(record.error());
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));

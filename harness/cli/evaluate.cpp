@@ -5,6 +5,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/evaluate.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
@@ -76,6 +77,8 @@ void print_times(const Evaluation& evaluation) {
   }
 }
 
+}  // namespace
+
 void print_evaluation(const Evaluation& evaluation) {
   std::cout << evaluation.problem << "/" << evaluation.kernel << ": "
             << to_string(evaluation.status);
@@ -98,6 +101,9 @@ void print_evaluation(const Evaluation& evaluation) {
     }
     std::cout << "\n";
   }
+  if (!evaluation.libraries.empty()) {
+    std::cout << "  kernels of a library: " << joined(evaluation.libraries) << "\n";
+  }
   print_resources(evaluation);
   print_times(evaluation);
   std::cout << "  split:";
@@ -106,8 +112,6 @@ void print_evaluation(const Evaluation& evaluation) {
   }
   std::cout << "\n";
 }
-
-}  // namespace
 
 int evaluate_command(const std::vector<std::string>& arguments) {
   po::options_description options;

@@ -13,10 +13,7 @@ namespace po = boost::program_options;
 namespace {
 
 /// A core or two for every GPU: its evaluation issues launches and reads clocks meanwhile.
-unsigned cores_for_compilers(std::size_t gpus) {
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(cores > 2 * gpus ? cores - 2 * gpus : 1);
-}
+constexpr std::size_t cores_of_a_gpu = 2;
 
 }  // namespace
 
@@ -24,6 +21,26 @@ void add_gpu_options(po::options_description& options) {
   options.add_options()("gpus", po::value<std::string>()->default_value("all"),
                         "GPUs to evaluate on, one candidate at a time on each: all, or 0,2")(
       "mixed-gpus", po::bool_switch(), "take GPUs of different kinds too");
+}
+
+void add_device_options(po::options_description& options) {
+  options.add_options()("device", po::value<int>()->default_value(0), "number of the GPU")(
+      "gpus", po::value<std::string>(), "several GPUs, of one kind: all, or 0,2");
+}
+
+Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {
+  const Result<std::vector<VisibleGpu>> visible = visible_gpus();
+  if (!visible) return visible.error();
+  if (parsed.has("gpus") && parsed.given("device")) {
+    return Error{"--device: expected it or --gpus, not both"};
+  }
+  const std::string names = parsed.has("gpus") ? parsed.get<std::string>("gpus")
+                                               : std::to_string(parsed.get<int>("device"));
+  const auto chosen = choose_gpus(names, *visible, std::nullopt);
+  if (!chosen) return chosen.error();
+  std::vector<int> devices;
+  for (const VisibleGpu& gpu : *chosen) devices.push_back(gpu.ordinal);
+  return devices;
 }
 
 Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const std::string& target) {
@@ -45,9 +62,8 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                        const std::vector<std::string>& references,
                                        const std::string& target,
                                        std::function<void(const std::string&)> say) {
-  DeviceEvaluatorOptions options;
-  options.target = target;
-  options.toolchain = toolchain_text();
+  DeviceEvaluatorOptions options =
+      compiling_evaluator(target, cores_of_a_gpu * gpus.size(), std::move(say));
   options.workers = [gpus, references]() -> Result<std::vector<EvaluationWorker>> {
     if (gpus.empty()) {
       const auto visible = visible_gpus();
@@ -62,13 +78,22 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                          return LocalLauncher().evaluate(candidate, own);
                        });
   };
+  return options;
+}
+
+DeviceEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
+                                           std::function<void(const std::string&)> say) {
+  DeviceEvaluatorOptions options;
+  options.target = target;
+  options.toolchain = toolchain_text();
   options.pool.say = std::move(say);
   if (const Result<Compiler> compiler = Compiler::load()) {
     options.compile = [compiler = *compiler, target](const Candidate& candidate) {
       return precompile(compiler, candidate, target);
     };
   }
-  options.compilations = cores_for_compilers(gpus.size());
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  options.compilations = static_cast<unsigned>(cores > reserved ? cores - reserved : 1);
   return options;
 }
 

@@ -14,6 +14,10 @@ namespace rekernel {
 /// --gpus and --mixed-gpus.
 void add_gpu_options(boost::program_options::options_description& options);
 
+/// --device, and --gpus in its place, for what is measured into one record.
+void add_device_options(boost::program_options::options_description& options);
+Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed);
+
 /// The GPUs that the options name, each for code of this target; none on a machine without a GPU,
 /// where candidates wait.
 Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const std::string& target);
@@ -23,6 +27,10 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                        const std::vector<std::string>& references,
                                        const std::string& target,
                                        std::function<void(const std::string&)> say);
+
+/// The part of it that does not depend on who evaluates: the compiler, on all cores but `reserved`.
+DeviceEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
+                                           std::function<void(const std::string&)> say);
 
 /// Compiler, driver and libraries, in a line, as evaluations are recorded with.
 std::string toolchain_text();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "harness/base/files.h"
+#include "harness/candidate/code.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "replay/recorded_bench.h"
@@ -65,12 +65,6 @@ Result<Bench> measurement_to_record(const ReplayedSearch& search,
   if (!bench) return bench;
   if (Result<Ok> known = complete_device(*bench, search.header); !known) return known.error();
   return bench;
-}
-
-Result<Ok> write_candidate(const fs::path& folder, const Candidate& candidate) {
-  Result<Ok> written = write_file_atomically(folder / "kernel.cu", candidate.program.source);
-  if (!written) return written;
-  return write_file_atomically(folder / "kernel.json", candidate_json(candidate));
 }
 
 std::string recorded_text(const fs::path& path, const ReplayedCandidate& candidate,

@@ -20,6 +20,8 @@ constexpr std::array commands{
             rekernel::noise_command},
     Command{"errors", "verdicts on kernels and mutants, and their errors beside the bounds",
             rekernel::errors_command},
+    Command{"capture", "judge what a PyTorch or Triton program launches",
+            rekernel::capture_command},
     Command{"new", "scaffold a correct, slow candidate to start from", rekernel::new_command},
     Command{"export", "a kernel for C++ programs or for PyTorch", rekernel::export_command},
     Command{"search", "search for kernels with language models", rekernel::search_command},
@@ -31,6 +33,7 @@ constexpr std::array commands{
 
 /// Started by this program for itself.
 constexpr std::array workers{
+    Command{"evaluate-job", "", rekernel::evaluate_job_command},
     Command{"compile-worker", "", rekernel::compile_worker_command},
     Command{"referee-worker", "", rekernel::referee_worker_command},
     Command{"runner-worker", "", rekernel::runner_worker_command},

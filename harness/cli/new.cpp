@@ -1,7 +1,6 @@
 #include <iostream>
 
-#include "harness/base/files.h"
-#include "harness/candidate/candidate.h"
+#include "harness/candidate/code.h"
 #include "harness/cli/command.h"
 #include "ops/catalog.h"
 
@@ -43,13 +42,8 @@ int new_command(const std::vector<std::string>& arguments) {
   if (std::filesystem::exists(folder)) {
     return bad_input({folder.string() + " exists already; choose another name"});
   }
-  std::filesystem::create_directories(folder);
-  for (const auto& [file, content] :
-       {std::pair<const char*, const std::string&>{"kernel.cu", candidate.program.source},
-        {"kernel.json", plan}}) {
-    if (Result<Ok> written = write_file_atomically(folder / file, content); !written) {
-      return bad_input(written.error());
-    }
+  if (Result<Ok> written = write_candidate(folder, candidate); !written) {
+    return bad_input(written.error());
   }
   std::cout << "made " << folder.string() << "; next: rekernel check " << folder.string()
             << " && rekernel evaluate " << folder.string() << "\n";

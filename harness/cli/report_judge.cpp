@@ -7,6 +7,7 @@
 #include "harness/audit/gallery.h"
 #include "harness/audit/mutant.h"
 #include "harness/audit/mutants_page.h"
+#include "harness/candidate/code.h"
 #include "harness/cli/report_data.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/records/noise.h"
@@ -39,7 +40,7 @@ json::array cheats_json(RecordComplaints& complaints) {
                      {"seen_at", cheat->source},
                      {"without_badges", json::value_from(cheat->without_badges)},
                      {"plan", text_for_report(folder / "kernel.json", complaints)},
-                     {"source", text_for_report(folder / "kernel.cu", complaints)}});
+                     {"source", text_for_report(folder / code_file(Language::cuda), complaints)}});
   }
   return array;
 }

@@ -2,10 +2,12 @@
 #include <boost/json.hpp>
 #include <chrono>
 #include <iostream>
+#include <mutex>
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
+#include "harness/cli/launchers.h"
 #include "harness/cli/search_options.h"
 #include "replay/model_files.h"
 #include "replay/model_openai.h"
@@ -29,13 +31,18 @@ using Clock = std::chrono::steady_clock;
 /// Lines on standard error, above the one that is rewritten in place.
 class Notices {
  public:
-  void show(const std::string& text) { progress_.show(text); }
+  void show(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    progress_.show(text);
+  }
   void say(const std::string& text) {
+    const std::lock_guard lock(mutex_);
     progress_.show("");
     std::cerr << wrapped(text, page_columns, 2) << std::endl;
   }
 
  private:
+  std::mutex mutex_;
   Progress progress_;
 };
 
@@ -182,15 +189,14 @@ int search_command(const std::vector<std::string>& arguments) {
     if (!existed) fs::remove(path);
     return bad_input(model.error());
   }
-  const auto gpus = gpus_for(parsed, chosen->header.device.target);
-  if (!gpus) {
+  const auto say = [&notices](const std::string& text) { notices.say(text); };
+  Result<LaunchedEvaluator> launched = launched_evaluator(parsed, path, !existed, *chosen, say);
+  if (!launched) {
     if (!existed) fs::remove(path);
-    return bad_input(gpus.error());
+    return bad_input(launched.error());
   }
   tell_endpoints(*chosen, notices);
-  const auto say = [&notices](const std::string& text) { notices.say(text); };
-  DeviceEvaluator evaluator(local_evaluator(*gpus, chosen->header.settings.references,
-                                            chosen->header.device.target, say));
+  DeviceEvaluator evaluator(std::move(launched->options));
 
   ReplayedSearch search;
   search.header = chosen->header;
@@ -205,6 +211,7 @@ int search_command(const std::vector<std::string>& arguments) {
                                   std::move(observer), go_on_with(parsed), parsed.flag("stop"),
                                   std::move(endpoints), parsed.flag("as-is")});
   notices.show("");
+  if (!end.interruption && launched->recorded) launched->recorded();
   search.events = trajectory->line();
   search.stop_reason = end.reason;
   return report_end(parsed, search, end);

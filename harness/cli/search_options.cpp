@@ -7,6 +7,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/evaluators.h"
+#include "harness/cli/launchers.h"
 #include "harness/cli/references.h"
 #include "ops/catalog.h"
 #include "replay/search.h"
@@ -37,10 +38,6 @@ std::string instead_of(const std::string& option) {
   }
   if (option == "model") return "; --ask-as NAME asks the endpoint for another model";
   return "";
-}
-
-bool is_given(const ParsedArguments& parsed, const char* option) {
-  return parsed.has(option) && !parsed.values[option].defaulted();
 }
 
 template <class Number>
@@ -289,6 +286,7 @@ po::options_description search_options() {
       "notes", text(), "free text for the header")("json", po::bool_switch(),
                                                    "print the rounds as JSON");
   add_gpu_options(options);
+  add_launcher_options(options);
   return options;
 }
 
@@ -298,7 +296,7 @@ bool resumes(const ParsedArguments& parsed) {
 
 Result<Ok> check_search_options(const ParsedArguments& parsed) {
   for (const char* option : recorded_options) {
-    if (!resumes(parsed) || !is_given(parsed, option)) continue;
+    if (!resumes(parsed) || !parsed.given(option)) continue;
     return Error{std::string("--") + option +
                  ": expected no such option with --resume, which keeps what is recorded" +
                  instead_of(option)};
@@ -306,7 +304,7 @@ Result<Ok> check_search_options(const ParsedArguments& parsed) {
   const std::string& replies = parsed.get<std::string>("replies");
   const auto belongs_to = [&](const char* option, const char* kind) -> Result<Ok> {
     const bool given =
-        option == std::string_view("stream") ? parsed.flag(option) : is_given(parsed, option);
+        option == std::string_view("stream") ? parsed.flag(option) : parsed.given(option);
     if (!given || replies == kind) return Ok{};
     return Error{std::string("--") + option + ": expected --replies " + kind + " with it"};
   };
@@ -321,6 +319,7 @@ Result<Ok> check_search_options(const ParsedArguments& parsed) {
   if (replies != "files" && replies != "openai" && replies != "recorded") {
     return Error{"--replies " + one_line(replies, 64) + ": expected files, openai or recorded"};
   }
+  if (Result<Ok> fits = check_launcher_options(parsed); !fits) return fits;
   const std::int64_t concurrency = parsed.get<std::int64_t>("concurrency");
   if (concurrency < 1 || concurrency > 256) return Error{"--concurrency: expected 1 to 256"};
   if (parsed.has("deadline") && parsed.get<std::int64_t>("deadline") < 0) {

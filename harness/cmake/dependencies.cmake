@@ -51,3 +51,9 @@ find_cuda_header(REKERNEL_CUDNN_INCLUDE_DIR cudnn.h ${REKERNEL_CUDA_INCLUDE_DIR}
 add_library(rekernel_cuda_headers INTERFACE)
 target_include_directories(rekernel_cuda_headers SYSTEM INTERFACE
   ${REKERNEL_CUDA_INCLUDE_DIR} ${REKERNEL_CUBLAS_INCLUDE_DIR} ${REKERNEL_CUDNN_INCLUDE_DIR})
+
+# Capturing needs it, and nothing else.
+find_path(REKERNEL_CUPTI_INCLUDE_DIR cupti.h
+  HINTS ${REKERNEL_CUDA_ROOT} ${wheel_include_dirs} ${REKERNEL_CUDA_INCLUDE_DIR} ENV CUDA_HOME
+  PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI
+  PATH_SUFFIXES include)

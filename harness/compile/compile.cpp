@@ -12,6 +12,8 @@
 #include "harness/base/fields.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/candidate/code.h"
+#include "harness/compile/assemble.h"
 #include "harness/compile/cubin.h"
 #include "harness/gpu/library.h"
 
@@ -26,7 +28,6 @@ constexpr std::size_t digest_length = 64;
 // NVRTC searches the source's folder for quoted headers, and takes the working directory for it
 // where the source has none. This one does not exist, and no message shows it.
 constexpr std::string_view source_folder = "/rekernel-has-no-source-folder/";
-constexpr std::string_view source_name = "kernel.cu";
 
 /// NVRTC's functions under their own names.
 struct Nvrtc {
@@ -68,7 +69,7 @@ class TranslationUnit {
  public:
   TranslationUnit(const Nvrtc& nvrtc, const std::string& source, const std::string& problem_header)
       : nvrtc_(nvrtc) {
-    const std::string name = std::string(source_folder) + std::string(source_name);
+    const std::string name = std::string(source_folder) + code_file(Language::cuda);
     const char* header_text = problem_header.c_str();
     const char* header_name = "problem.h";
     nvrtc_.check(nvrtc_.nvrtcCreateProgram(&program_, source.c_str(), name.c_str(), 1, &header_text,
@@ -199,6 +200,9 @@ std::string file_of(const CompiledProgram& program) {
 std::int64_t argument_bytes(const Argument& argument) {
   if (std::holds_alternative<BufferArgument>(argument)) return 8;
   if (std::holds_alternative<TensorMapArgument>(argument)) return 128;
+  if (const auto* bytes = std::get_if<BytesArgument>(&argument)) {
+    return static_cast<std::int64_t>(bytes->bytes.size());
+  }
   return std::visit([](auto value) { return static_cast<std::int64_t>(sizeof value); },
                     std::get<ScalarArgument>(argument));
 }
@@ -206,6 +210,7 @@ std::int64_t argument_bytes(const Argument& argument) {
 const char* argument_kind(const Argument& argument) {
   if (std::holds_alternative<BufferArgument>(argument)) return "a pointer";
   if (std::holds_alternative<TensorMapArgument>(argument)) return "a tensor map";
+  if (std::holds_alternative<BytesArgument>(argument)) return "this";
   return "this scalar";
 }
 
@@ -226,6 +231,32 @@ Result<Ok> check_arguments(const KernelLaunch& launch, const KernelResources& ke
   return Ok{};
 }
 
+Result<CompiledProgram> assembled(const std::string& ptx, const std::string& target) {
+  Result<Assembled> code = assemble(ptx, target);
+  if (!code) return code.error();
+  if (!code->error.empty()) {
+    return Error{"is not assembled for " + target + ":\n" + shortened(tidy_log(code->error))};
+  }
+  return program_from(std::move(code->cubin), tidy_log(code->log));
+}
+
+/// Machine code runs on the chips of its own generation alone, those that came with or after it.
+bool runs_machine_code(const std::string& target, ComputeCapability made_for) {
+  const std::optional<ComputeCapability> device = capability_of(target);
+  return device && device->major == made_for.major && device->minor >= made_for.minor;
+}
+
+Result<CompiledProgram> checked_cubin(const std::string& cubin, const std::string& target) {
+  const Result<ComputeCapability> made_for = cubin_capability(cubin);
+  if (!made_for) return made_for.error();
+  if (!runs_machine_code(target, *made_for)) {
+    return Error{"is machine code for sm_" +
+                 std::to_string(10 * made_for->major + made_for->minor) + "; expected such for " +
+                 target};
+  }
+  return program_from(cubin, {});
+}
+
 }  // namespace
 
 struct Compiler::State {
@@ -233,11 +264,38 @@ struct Compiler::State {
   std::string version;
   std::vector<int> capabilities;  ///< that NVRTC makes code for: 90 for 9.0
   std::vector<std::string> include_directories;
+
+  Result<CompiledProgram> translate(const Program& program, const std::string& problem_header,
+                                    const std::string& target) const {
+    switch (program.language) {
+      case Language::cuda:
+        return translate_cuda(program, problem_header, target);
+      case Language::ptx:
+        return assembled(program.source, target);
+      case Language::cubin:
+        return checked_cubin(program.source, target);
+    }
+    throw std::logic_error("unknown language");
+  }
+
+  Result<CompiledProgram> translate_cuda(const Program& program, const std::string& problem_header,
+                                         const std::string& target) const {
+    TranslationUnit unit(nvrtc, program.source, problem_header);
+    const nvrtcResult status =
+        unit.compile(compile_options(program.compile, target, include_directories));
+    std::string log = tidy_log(unit.log());
+    if (status != NVRTC_SUCCESS) {
+      return Error{"does not compile for " + target + " (" + nvrtc.nvrtcGetErrorString(status) +
+                   "):\n" + shortened(log)};
+    }
+    return program_from(unit.cubin(), std::move(log));
+  }
 };
 
 Compiler::Compiler(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
-const KernelResources* CompiledProgram::find(std::string_view kernel) const {
+const KernelResources* CompiledProgram::find(std::string_view kernel, int module) const {
+  if (module > 0) return modules.at(static_cast<std::size_t>(module) - 1).find(kernel);
   const auto found = std::find_if(kernels.begin(), kernels.end(),
                                   [&](const auto& entry) { return entry.name == kernel; });
   return found == kernels.end() ? nullptr : &*found;
@@ -291,12 +349,14 @@ std::string Compiler::cache_name(const Program& program, const std::string& prob
 std::optional<CompiledProgram> Compiler::recall(const Program& program,
                                                 const std::string& problem_header,
                                                 const std::string& target) const {
+  if (program.language != Language::cuda) return std::nullopt;
   const auto file = rekernel::recall(cache_name(program, problem_header, target), max_cubin_bytes);
   return file ? program_from_file(*file) : std::nullopt;
 }
 
 void Compiler::remember(const Program& program, const std::string& problem_header,
                         const std::string& target, const CompiledProgram& compiled) const {
+  if (program.language != Language::cuda) return;
   (void)rekernel::remember({cache_name(program, problem_header, target), file_of(compiled)}).ok();
 }
 
@@ -304,15 +364,7 @@ Result<CompiledProgram> Compiler::compile_anew(const Program& program,
                                                const std::string& problem_header,
                                                const std::string& target) const {
   const auto start = std::chrono::steady_clock::now();
-  TranslationUnit unit(state_->nvrtc, program.source, problem_header);
-  const nvrtcResult status =
-      unit.compile(compile_options(program.compile, target, state_->include_directories));
-  std::string log = tidy_log(unit.log());
-  if (status != NVRTC_SUCCESS) {
-    return Error{"does not compile for " + target + " (" +
-                 state_->nvrtc.nvrtcGetErrorString(status) + "):\n" + shortened(log)};
-  }
-  auto result = program_from(unit.cubin(), std::move(log));
+  auto result = state_->translate(program, problem_header, target);
   if (!result) return result;
   result->compile_ns =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
@@ -345,16 +397,44 @@ Result<CompiledProgram> program_from(std::string cubin, std::string log) {
   return program;
 }
 
+bool may_run_on(const Program& program, const std::string& target) {
+  const std::vector<Code> modules = code_of(program);
+  return std::all_of(modules.begin(), modules.end(), [&](const Code& code) {
+    if (code.language != Language::cubin) return true;
+    const Result<ComputeCapability> made_for = cubin_capability(code.text);
+    return !made_for || runs_machine_code(target, *made_for);  // what is damaged says so later
+  });
+}
+
+std::vector<KernelResources> launched_kernels(const Program& program,
+                                              const CompiledProgram& compiled) {
+  if (program.language == Language::cuda && program.modules.empty()) return compiled.kernels;
+  std::vector<KernelResources> launched;
+  for (const Step& step : program.steps) {
+    const auto* launch = std::get_if<KernelLaunch>(&step);
+    const KernelResources* kernel =
+        launch ? compiled.find(launch->kernel, launch->module) : nullptr;
+    const bool known =
+        kernel && std::any_of(launched.begin(), launched.end(),
+                              [&](const auto& one) { return one.name == kernel->name; });
+    if (kernel && !known) launched.push_back(*kernel);
+  }
+  return launched;
+}
+
 Result<Ok> check_launches(const Program& program, const CompiledProgram& compiled,
                           const std::string& where) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const auto* launch = std::get_if<KernelLaunch>(&program.steps[i]);
     if (!launch) continue;
     const std::string place = where + ": launches[" + std::to_string(i) + "]";
-    const KernelResources* kernel = compiled.find(launch->kernel);
+    const KernelResources* kernel = compiled.find(launch->kernel, launch->module);
     if (!kernel) {
       std::vector<std::string> names;
-      for (const KernelResources& known : compiled.kernels) names.push_back(known.name);
+      const bool first = launch->module == 0;
+      const CompiledProgram& module =
+          first ? compiled : compiled.modules.at(static_cast<std::size_t>(launch->module) - 1);
+      for (const KernelResources& known : module.kernels) names.push_back(known.name);
       return Error{place + ".kernel: no kernel \"" + launch->kernel + "\" in the source; " +
                    (names.empty()
                         ? std::string("it has none")

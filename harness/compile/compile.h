@@ -33,11 +33,13 @@ struct KernelResources {
 struct CompiledProgram {
   std::string cubin;
   std::vector<KernelResources> kernels;
-  std::string log;  ///< warnings and the assembler's report
+  std::string log;                       ///< warnings and the assembler's report
+  std::vector<CompiledProgram> modules;  ///< the program's further modules
   bool from_cache = false;
   std::int64_t compile_ns = 0;  ///< 0 when from the cache
 
-  const KernelResources* find(std::string_view kernel) const;
+  /// In one of the modules; 0 is this one.
+  const KernelResources* find(std::string_view kernel, int module = 0) const;
 };
 
 /// NVRTC, loaded at run time. Needs no GPU and is safe to use from several threads.
@@ -57,12 +59,13 @@ class Compiler {
 
   /// Compiles `program.source` for `target` ("sm_80", "sm_90a"), in this process: for our own
   /// programs, and inside the child that compiles a candidate. `problem_header` is what
-  /// `#include "problem.h"` finds. The error holds the compiler's log.
-  /// Results are remembered, keyed by content, options, target and version.
+  /// `#include "problem.h"` finds. The error holds the compiler's log. PTX is assembled, machine
+  /// code is read and must be for the target. Further modules are programs of their own here.
+  /// Results of NVRTC are remembered, keyed by content, options, target and version.
   Result<CompiledProgram> compile(const Program& program, const std::string& problem_header,
                                   const std::string& target) const;
 
-  /// The two ways that compile() goes: what is in the cache, and what NVRTC makes.
+  /// The two ways that compile() goes: what is in the cache, and what is made anew.
   std::optional<CompiledProgram> recall(const Program& program, const std::string& problem_header,
                                         const std::string& target) const;
   Result<CompiledProgram> compile_anew(const Program& program, const std::string& problem_header,
@@ -84,6 +87,14 @@ std::vector<std::string> source_options(const CompileOptions& options);
 
 /// A program from its machine code and the compiler's log, which may come from a child.
 Result<CompiledProgram> program_from(std::string cubin, std::string log);
+
+/// Whether no module of a program is machine code for other chips than the target's.
+bool may_run_on(const Program& program, const std::string& target);
+
+/// What is worth reporting: all kernels of a source, but of captured modules, which hold a
+/// library's hundreds, those that the plan launches.
+std::vector<KernelResources> launched_kernels(const Program& program,
+                                              const CompiledProgram& compiled);
 
 /// Every launch of the plan against what was compiled: the kernel exists, and the number and sizes
 /// of arguments are those of its parameters. `where` starts the message.

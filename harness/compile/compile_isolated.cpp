@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "harness/base/fields.h"
+#include "harness/candidate/code.h"
+#include "harness/compile/assemble.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"
 #include "ops/catalog.h"
@@ -32,11 +34,11 @@ std::chrono::seconds processor_time(std::chrono::milliseconds deadline) {
 constexpr const char* compiled_word = "compiled";
 constexpr const char* failure_word = "failure";
 
-/// Target, header, source, fast_math, max_registers, then names and values of the defines.
+/// Target, header, code, fast_math, max_registers, then names and values of the defines.
 std::string request_of(const Program& program, const std::string& problem_header,
                        const std::string& target) {
   const CompileOptions& options = program.compile;
-  Fields fields = {target, problem_header, program.source, options.fast_math ? "1" : "",
+  Fields fields = {target, problem_header, code_fields(program), options.fast_math ? "1" : "",
                    options.max_registers ? std::to_string(*options.max_registers) : ""};
   for (const auto& [name, value] : options.defines) {
     fields.push_back(name);
@@ -57,7 +59,9 @@ std::optional<Request> read_request(std::string_view bytes) {
   Request request;
   request.target = (*fields)[0];
   request.problem_header = (*fields)[1];
-  request.program.source = (*fields)[2];
+  Result<std::vector<Code>> code = code_from_fields((*fields)[2]);
+  if (!code) return std::nullopt;
+  set_code(request.program, *std::move(code));
   CompileOptions& options = request.program.compile;
   options.fast_math = !(*fields)[3].empty();
   if (!(*fields)[4].empty()) options.max_registers = std::stoi((*fields)[4]);
@@ -78,6 +82,9 @@ CompileOutcome compiled_outcome(CompiledProgram program) {
 Result<CompileOutcome> answer_to(const Request& request) {
   const Result<Compiler> compiler = Compiler::load();
   if (!compiler) return compiler.error();
+  if (request.program.language == Language::ptx) {
+    if (Result<Ok> found = find_assembler(); !found) return found.error();
+  }
   Result<CompiledProgram> compiled =
       compiler->compile_anew(request.program, request.problem_header, request.target);
   if (!compiled) return verdict(Status::compile_failed, compiled.error().message);
@@ -134,10 +141,12 @@ ChildCommand command_for(std::string request, std::chrono::milliseconds deadline
 
 }  // namespace
 
-Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program& program,
-                                        const std::string& problem_header,
-                                        const std::string& target,
-                                        std::chrono::milliseconds deadline) {
+namespace {
+
+/// One module, without a plan.
+Result<CompileOutcome> compile_module(const Compiler& compiler, const Program& program,
+                                      const std::string& problem_header, const std::string& target,
+                                      std::chrono::milliseconds deadline) {
   if (auto found = compiler.recall(program, problem_header, target)) {
     return compiled_outcome(*std::move(found));
   }
@@ -150,6 +159,30 @@ Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program&
   Result<CompileOutcome> outcome = compile_outcome_from(child->result);
   if (outcome && outcome->program) {
     compiler.remember(program, problem_header, target, *outcome->program);
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program& program,
+                                        const std::string& problem_header,
+                                        const std::string& target,
+                                        std::chrono::milliseconds deadline) {
+  Result<CompileOutcome> outcome =
+      compile_module(compiler, module_program(program, 0), problem_header, target, deadline);
+  for (std::size_t i = 1; i <= program.modules.size(); ++i) {
+    if (!outcome || !outcome->program) break;
+    const Program further = module_program(program, i);
+    Result<CompileOutcome> compiled =
+        compile_module(compiler, further, problem_header, target, deadline);
+    if (!compiled) return compiled;
+    if (!compiled->program) {
+      compiled->message = code_file(further.language, i) + ": " + compiled->message;
+      return compiled;
+    }
+    outcome->program->compile_ns += compiled->program->compile_ns;
+    outcome->program->modules.push_back(*std::move(compiled->program));
   }
   return outcome;
 }
@@ -191,8 +224,12 @@ std::string to_fields(const Result<CompileOutcome>& outcome) {
   if (!outcome) return joined_fields({failure_word, outcome.error().message});
   if (!outcome->program) return joined_fields({to_string(outcome->status), outcome->message});
   const CompiledProgram& program = *outcome->program;
-  return joined_fields(
-      {compiled_word, program.log, program.cubin, std::to_string(program.compile_ns)});
+  Fields fields = {compiled_word, program.log, program.cubin, std::to_string(program.compile_ns)};
+  for (const CompiledProgram& further : program.modules) {
+    fields.push_back(further.log);
+    fields.push_back(further.cubin);
+  }
+  return joined_fields(fields);
 }
 
 Result<CompileOutcome> compile_outcome_from(std::string_view bytes) {
@@ -200,10 +237,15 @@ Result<CompileOutcome> compile_outcome_from(std::string_view bytes) {
   const std::optional<Fields> fields = split_fields(bytes);
   if (!fields || fields->size() < 2) return malformed;
   if (fields->front() == failure_word) return Error{(*fields)[1]};
-  if (fields->front() == compiled_word && fields->size() == 4) {
+  if (fields->front() == compiled_word && fields->size() >= 4 && fields->size() % 2 == 0) {
     Result<CompiledProgram> program = program_from((*fields)[2], (*fields)[1]);
     if (!program) return verdict(Status::compile_failed, program.error().message);
     program->compile_ns = std::strtoll((*fields)[3].c_str(), nullptr, 10);
+    for (std::size_t i = 4; i < fields->size(); i += 2) {
+      Result<CompiledProgram> further = program_from((*fields)[i + 1], (*fields)[i]);
+      if (!further) return verdict(Status::compile_failed, further.error().message);
+      program->modules.push_back(*std::move(further));
+    }
     return compiled_outcome(*std::move(program));
   }
   for (const Status status : {Status::compile_failed, Status::timed_out, Status::invalid_plan}) {

@@ -21,10 +21,10 @@ struct CompileOutcome {
 /// for a second and a half.
 inline constexpr std::chrono::seconds compile_deadline{45};
 
-/// Compiles a stranger's program in a child of its own (this program's hidden command
-/// `compile-worker`), with limits and in the sandbox, unless the cache has it. What the child made
-/// is remembered by this process: the child can write no file. An error is a failure of the set-up
-/// and says nothing of the program.
+/// Compiles a stranger's program, each of its modules in a child of its own (this program's hidden
+/// command `compile-worker`), with limits and in the sandbox, unless the cache has it. What the
+/// child made is remembered by this process: the child can write no file. An error is a failure of
+/// the set-up and says nothing of the program.
 Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program& program,
                                         const std::string& problem_header,
                                         const std::string& target,

@@ -216,6 +216,16 @@ Result<std::vector<KernelResources>> read_cubin(std::string_view cubin) {
   return result;
 }
 
+Result<ComputeCapability> cubin_capability(std::string_view cubin) {
+  const auto header = read_at<Elf64_Ehdr>(cubin, 0);
+  if (!header || !read_sections(cubin)) return Error{"is not a cubin that can be read"};
+  // From CUDA 13 on, the number stands a byte higher.
+  constexpr unsigned char cuda_13 = 8;
+  const unsigned shift = header->e_ident[EI_ABIVERSION] >= cuda_13 ? 8 : 0;
+  const unsigned number = header->e_flags >> shift & 0xff;
+  return ComputeCapability{static_cast<int>(number / 10), static_cast<int>(number % 10)};
+}
+
 void add_assembler_report(std::string_view log, std::vector<KernelResources>& kernels) {
   KernelResources* kernel = nullptr;
   while (!log.empty()) {

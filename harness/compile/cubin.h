@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "harness/compile/compile.h"
+#include "harness/gpu/capability.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -15,6 +16,9 @@ namespace rekernel {
 /// The format is undocumented. What is read here was observed in the output of CUDA 12 and 13: ELF
 /// with one section .nv.info for the file and one .nv.info.<kernel> each, made of small records.
 Result<std::vector<KernelResources>> read_cubin(std::string_view cubin);
+
+/// The compute capability that a cubin was made for. The bytes are not trusted.
+Result<ComputeCapability> cubin_capability(std::string_view cubin);
 
 /// Takes spills and static shared memory from the assembler's report (ptxas -v) in a compiler's
 /// log. Spills of functions that were not inlined count for the kernel that they were compiled for.

@@ -11,14 +11,11 @@ namespace {
 
 /// One kernel argument by value. The driver copies it, so it needs no alignment of its own.
 struct ArgumentBytes {
-  std::array<std::byte, sizeof(CUtensorMap)> bytes{};
+  std::string bytes;
 
   template <class T>
   static ArgumentBytes of(const T& value) {
-    static_assert(sizeof(T) <= sizeof(CUtensorMap));
-    ArgumentBytes argument;
-    std::memcpy(argument.bytes.data(), &value, sizeof value);
-    return argument;
+    return {std::string(reinterpret_cast<const char*>(&value), sizeof value)};
   }
 };
 
@@ -31,7 +28,8 @@ struct PreparedLaunch {
 };
 
 struct PreparedMemset {
-  BufferView buffer;
+  CUdeviceptr pointer = 0;
+  std::size_t bytes = 0;
   std::uint8_t value = 0;
 };
 
@@ -39,14 +37,13 @@ using PreparedStep = std::variant<PreparedLaunch, PreparedMemset>;
 
 class PreparedProgram : public Runnable {
  public:
-  PreparedProgram(Module module, std::vector<PreparedStep> steps)
-      : module_(std::move(module)), steps_(std::move(steps)) {}
+  PreparedProgram(std::vector<Module> modules, std::vector<PreparedStep> steps)
+      : modules_(std::move(modules)), steps_(std::move(steps)) {}
 
   void enqueue(CUstream stream) override {
     for (PreparedStep& step : steps_) {
       if (auto* memset = std::get_if<PreparedMemset>(&step)) {
-        REKERNEL_CUDA(cuMemsetD8Async(memset->buffer.pointer, memset->value,
-                                      static_cast<std::size_t>(memset->buffer.bytes), stream));
+        REKERNEL_CUDA(cuMemsetD8Async(memset->pointer, memset->value, memset->bytes, stream));
       } else {
         auto& launch = std::get<PreparedLaunch>(step);
         launch.config.hStream = stream;
@@ -57,7 +54,7 @@ class PreparedProgram : public Runnable {
   }
 
  private:
-  Module module_;
+  std::vector<Module> modules_;
   std::vector<PreparedStep> steps_;
 };
 
@@ -132,12 +129,32 @@ Result<ArgumentBytes> encode_tensor_map(const TensorMapArgument& map, const Buff
   return ArgumentBytes::of(encoded);
 }
 
+ArgumentBytes patched(const BytesArgument& argument, const Bindings& bindings) {
+  std::string bytes = argument.bytes;
+  for (const BytesArgument::Address& address : argument.addresses) {
+    const CUdeviceptr pointer =
+        bindings.at(address.buffer).pointer + static_cast<CUdeviceptr>(address.offset_bytes);
+    std::memcpy(bytes.data() + address.at, &pointer, sizeof pointer);
+  }
+  return {std::move(bytes)};
+}
+
+PreparedMemset prepare_memset(const Memset& memset, const Bindings& bindings) {
+  const BufferView& buffer = bindings.at(memset.buffer);
+  const std::int64_t bytes = memset.bytes ? memset.bytes : buffer.bytes - memset.offset_bytes;
+  return {buffer.pointer + static_cast<CUdeviceptr>(memset.offset_bytes),
+          static_cast<std::size_t>(bytes), memset.value};
+}
+
 Result<ArgumentBytes> resolve_argument(const Argument& argument, const Bindings& bindings) {
   if (const auto* buffer = std::get_if<BufferArgument>(&argument)) {
     return ArgumentBytes::of(bindings.at(buffer->buffer).pointer);
   }
   if (const auto* scalar = std::get_if<ScalarArgument>(&argument)) {
     return std::visit([](auto value) { return ArgumentBytes::of(value); }, *scalar);
+  }
+  if (const auto* bytes = std::get_if<BytesArgument>(&argument)) {
+    return patched(*bytes, bindings);
   }
   const auto& map = std::get<TensorMapArgument>(argument);
   return encode_tensor_map(map, bindings.at(map.buffer));
@@ -301,23 +318,26 @@ Result<std::unique_ptr<Runnable>> make_runnable(const Program& program,
                                                 const CompiledProgram& compiled,
                                                 const Bindings& bindings,
                                                 const DeviceProperties& device) {
-  Module module(compiled.cubin);
+  std::vector<Module> modules;
+  modules.emplace_back(compiled.cubin);
+  for (const CompiledProgram& further : compiled.modules) modules.emplace_back(further.cubin);
   std::vector<PreparedStep> steps;
   for (const Step& step : program.steps) {
     if (const auto* memset = std::get_if<Memset>(&step)) {
-      steps.push_back(PreparedMemset{bindings.at(memset->buffer), memset->value});
+      steps.push_back(prepare_memset(*memset, bindings));
       continue;
     }
     KernelLaunch planned = std::get<KernelLaunch>(step);
     // What runs before the first step is the harness's own, and the plan may not overlap with it.
     if (steps.empty()) planned.programmatic_launch = false;
+    const Module& module = modules.at(static_cast<std::size_t>(planned.module));
     Result<PreparedLaunch> launch = prepare_launch(planned, module, bindings, device);
     if (!launch) return launch.error();
     steps.push_back(std::move(*launch));
   }
   tie_pointers(steps);
   return std::unique_ptr<Runnable>(
-      std::make_unique<PreparedProgram>(std::move(module), std::move(steps)));
+      std::make_unique<PreparedProgram>(std::move(modules), std::move(steps)));
 }
 
 }  // namespace rekernel

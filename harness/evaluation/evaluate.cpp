@@ -5,8 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "harness/base/fields.h"
 #include "harness/base/harness_digest.h"
 #include "harness/candidate/candidate.h"
+#include "harness/candidate/code.h"
 
 namespace rekernel {
 
@@ -69,6 +71,7 @@ boost::json::object to_json(const EvaluationReport& report) {
   for (const NoiseRun& run : report.noise) noise.push_back(to_json(run));
   json["noise"] = std::move(noise);
   if (report.device) json["device"] = to_json(*report.device);
+  if (!report.toolchain.empty()) json["toolchain"] = report.toolchain;
   return json;
 }
 
@@ -88,6 +91,7 @@ Result<EvaluationReport> report_from_json(const std::string& text) {
     report.noise.push_back(noise_run_from_json(run));
   }
   if (auto device = reader.optional("device")) report.device = read_device(*device);
+  if (auto toolchain = reader.optional("toolchain")) report.toolchain = toolchain->string(4096);
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   return report;
@@ -118,6 +122,31 @@ boost::json::object to_json(const EvaluateOptions& options) {
       {"run_deadline_s", options.run_deadline.count()}};
   if (options.seed) json["seed"] = std::to_string(*options.seed);
   return json;
+}
+
+std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options) {
+  return joined_fields({boost::json::serialize(boost::json::object{
+                            {"options", to_json(options)}, {"plan", candidate_json(candidate)}}),
+                        code_fields(candidate.program)});
+}
+
+Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
+                                                    const std::string& where) {
+  const std::optional<Fields> fields = split_fields(bytes);
+  if (!fields || fields->size() != 2) return Error{where + ": it did not arrive in whole"};
+  Result<boost::json::value> json = parse_json((*fields)[0], where);
+  if (!json) return json.error();
+  JsonReader reader(where, *json);
+  Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
+  if (!options) return options.error();
+  const std::string plan = reader.required("plan").string();
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  Result<std::vector<Code>> modules = code_from_fields((*fields)[1]);
+  if (!modules) return modules.error();
+  Result<Candidate> candidate = parse_candidate(plan, *std::move(modules), where);
+  if (!candidate) return candidate.error();
+  return RequestedEvaluation{std::move(*candidate), std::move(*options)};
 }
 
 Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {

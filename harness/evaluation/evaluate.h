@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/json.h"
@@ -49,6 +50,17 @@ struct EvaluateOptions {
 boost::json::object to_json(const EvaluateOptions& options);
 Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader);
 
+/// A candidate and what is asked about it.
+struct RequestedEvaluation {
+  Candidate candidate;
+  EvaluateOptions options;
+};
+
+/// Both as fields, for another process or machine.
+std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options);
+Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
+                                                    const std::string& where);
+
 /// The outcome of one evaluation and what else was measured in the same run.
 struct EvaluationReport {
   /// Why nothing could be said about the candidate (no GPU, too little memory): a failure of the
@@ -61,6 +73,8 @@ struct EvaluationReport {
   bool runner_is_gone = false;
   std::optional<DeviceProperties> device;
   std::vector<NoiseRun> noise;  ///< of an A/A experiment
+  /// Of the machine that evaluated, where that is another one: compiler, driver, libraries.
+  std::string toolchain;
 };
 
 boost::json::object to_json(const EvaluationReport& report);

@@ -264,6 +264,9 @@ boost::json::object to_json(const Evaluation& evaluation) {
                            {"conditions", to_json(evaluation.conditions)},
                            {"split_ns", std::move(split)}};
   if (!evaluation.check.empty()) json["check"] = evaluation.check;
+  if (!evaluation.libraries.empty()) {
+    json["libraries"] = boost::json::value_from(evaluation.libraries);
+  }
   if (evaluation.errors) json["errors"] = to_json(*evaluation.errors);
   if (evaluation.timing) json["timing"] = to_json(*evaluation.timing);
   if (evaluation.witness) json["witness"] = to_json(*evaluation.witness);
@@ -314,6 +317,9 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
   evaluation.conditions = conditions_from_json(reader.required("conditions"));
   for (auto& [phase, nanoseconds] : reader.required("split_ns").entries()) {
     evaluation.split_ns.emplace_back(phase, read_count(nanoseconds));
+  }
+  if (auto libraries = reader.optional("libraries")) {
+    evaluation.libraries = libraries->strings(64, 64);
   }
   if (auto errors = reader.optional("errors")) evaluation.errors = read_errors(*errors);
   if (auto timing = reader.optional("timing")) evaluation.timing = read_timing(*timing);

@@ -85,6 +85,7 @@ struct Evaluation {
   std::string harness;  ///< harness_digest() of the program that judged
 
   std::vector<KernelResources> resources;
+  std::vector<std::string> libraries;  ///< whose kernels it launches: a wrapper is seen as one
   std::string compile_log;
   std::vector<std::uint64_t> seeds;
   std::optional<ErrorStats> errors;  ///< the worst over all seeds

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <boost/json.hpp>
 #include <exception>
 
 #include "harness/base/cache.h"
@@ -19,8 +18,6 @@ namespace rekernel {
 
 namespace {
 
-constexpr const char* where_request = "evaluation request";
-
 struct Request {
   EvaluateOptions options;
   bool with_repetition = false;
@@ -29,20 +26,13 @@ struct Request {
 };
 
 Result<Request> read_request(const std::string& text) {
-  Result<boost::json::value> json = parse_json(text, where_request);
-  if (!json) return json.error();
-  JsonReader reader(where_request, *json);
-  Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
-  if (!options) return options.error();
-  const std::string plan = reader.required("plan").string();
-  std::string source = reader.required("source").string();
-  reader.no_other_keys();
-  if (auto error = reader.error()) return *error;
-  Result<Candidate> candidate = parse_candidate(plan, std::move(source), where_request);
-  if (!candidate) return candidate.error();
-  const bool with_repetition = needs_repetition(*options);
-  const bool with_libraries = needs_libraries(*options, *find_problem(candidate->problem));
-  return Request{std::move(*options), with_repetition, with_libraries, std::move(*candidate)};
+  Result<RequestedEvaluation> read = read_evaluation_request(text, "evaluation request");
+  if (!read) return read.error();
+  const bool with_repetition = needs_repetition(read->options);
+  const bool with_libraries =
+      needs_libraries(read->options, *find_problem(read->candidate.problem));
+  return Request{std::move(read->options), with_repetition, with_libraries,
+                 std::move(read->candidate)};
 }
 
 /// Descriptors in the order in which the launcher lists them.
@@ -84,10 +74,7 @@ Result<CompileOutcome> read_compiled() {
 
 std::string referee_request(const Candidate& candidate, const EvaluateOptions& options) {
   std::string field;
-  append_field(field,
-               boost::json::serialize(boost::json::object{{"options", to_json(options)},
-                                                          {"plan", candidate_json(candidate)},
-                                                          {"source", candidate.program.source}}));
+  append_field(field, evaluation_request(candidate, options));
   return field;
 }
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
 
 namespace rekernel {
@@ -89,7 +90,7 @@ void RemoteRunner::lend(const Buffers& buffers, Access access) {
 }
 
 Result<int> RemoteRunner::load(const Candidate& candidate, const CompiledProgram& code) {
-  const Fields answer = ask({"load", candidate_json(candidate), candidate.program.source,
+  const Fields answer = ask({"load", candidate_json(candidate), code_fields(candidate.program),
                              to_fields(CompileOutcome{code, Status::compile_failed, {}})});
   if (answer.size() != 2) throw RunnerFailure(*this, {Status::crashed, "a malformed answer"});
   if (answer[0] != "ok") return Error{answer[1]};

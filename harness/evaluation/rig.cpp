@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/candidate/library_kernels.h"
 #include "harness/compile/compile.h"
 #include "harness/evaluation/calibration.h"
 #include "harness/evaluation/statistics.h"
@@ -220,7 +221,8 @@ LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Eva
     loaded.rejection = {outcome.status, outcome.message};
     return loaded;
   }
-  result.resources = outcome.program->kernels;
+  result.resources = launched_kernels(rig.candidate.program, *outcome.program);
+  result.libraries = libraries_of(rig.candidate.program);
   result.compile_log = outcome.program->log;
   const Result<Ok> launches =
       check_launches(rig.candidate.program, *outcome.program, rig.candidate.name);

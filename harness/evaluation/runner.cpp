@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "harness/base/cache.h"
-#include "harness/candidate/candidate.h"
+#include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/gpu/shared_memory.h"
 #include "harness/process/channel.h"
@@ -112,7 +112,9 @@ class Runner {
   }
 
   void load(const std::string& plan, const std::string& source, const std::string& code) {
-    Result<Candidate> candidate = parse_candidate(plan, source, "runner");
+    Result<std::vector<Code>> modules = code_from_fields(source);
+    if (!modules) throw std::runtime_error(modules.error().message);
+    Result<Candidate> candidate = parse_candidate(plan, *std::move(modules), "runner");
     if (!candidate) throw std::runtime_error(candidate.error().message);
     Result<CompileOutcome> outcome = compile_outcome_from(code);
     if (!outcome) throw std::runtime_error(outcome.error().message);

@@ -55,7 +55,8 @@ Result<std::vector<VisibleGpu>> visible_gpus() {
 }
 
 Result<std::vector<VisibleGpu>> choose_gpus(const std::string& names,
-                                            const std::vector<VisibleGpu>& visible, bool mixed) {
+                                            const std::vector<VisibleGpu>& visible,
+                                            std::optional<bool> mixed) {
   std::vector<VisibleGpu> chosen;
   if (names == "all") {
     chosen = visible;
@@ -76,10 +77,10 @@ Result<std::vector<VisibleGpu>> choose_gpus(const std::string& names,
     if (chosen.empty()) return Error{"--gpus: expected all, or numbers as 0,2"};
   }
   for (const VisibleGpu& gpu : chosen) {
-    if (mixed || same_kind(gpu, chosen.front())) continue;
+    if (mixed.value_or(false) || same_kind(gpu, chosen.front())) continue;
     return Error{to_string(gpu) + " is of another kind than " + to_string(chosen.front()) +
-                 ": their times cannot be compared. Choose some with --gpus, or take all the same "
-                 "with --mixed-gpus"};
+                 ": their times cannot be compared. Choose some with --gpus" +
+                 (mixed ? ", or take all the same with --mixed-gpus" : "")};
   }
   return chosen;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ struct VisibleGpu {
 Result<std::vector<VisibleGpu>> visible_gpus();
 
 /// Those that a user names: "all", or their numbers, "0,2". Times of GPUs of different kinds cannot
-/// be compared: they are refused unless they are asked for (`mixed`).
+/// be compared: they are refused unless they are asked for (`mixed`; nothing where nobody can ask).
 Result<std::vector<VisibleGpu>> choose_gpus(const std::string& names,
-                                            const std::vector<VisibleGpu>& visible, bool mixed);
+                                            const std::vector<VisibleGpu>& visible,
+                                            std::optional<bool> mixed);
 
 /// "GPU 1 (NVIDIA L40S, 8.9)"
 std::string to_string(const VisibleGpu& gpu);

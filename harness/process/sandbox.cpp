@@ -115,6 +115,12 @@ bool is_passed_on(std::string_view variable) {
          std::any_of(beginnings.begin(), beginnings.end(), begins);
 }
 
+Words own_variables() {
+  Words words;
+  for (char** variable = environ; *variable; ++variable) words.emplace_back(*variable);
+  return words;
+}
+
 /// What a child gets of this process's variables, which may hold keys to all sorts of things.
 Words variables(bool inside_bubblewrap) {
   Words words;
@@ -128,14 +134,55 @@ Words variables(bool inside_bubblewrap) {
   return words;
 }
 
+/// The folders that hold the tools on PATH and what these need beside them: a virtual environment,
+/// a user's own installation; never a home as a whole.
+Words tool_folders() {
+  Words folders;
+  for (const std::string& entry : split(environment("PATH"))) {
+    const fs::path folder(entry);
+    const bool own_prefix = folder.filename() == "bin" || folder.filename() == "shims";
+    const fs::path prefix = own_prefix ? folder.parent_path() : folder;
+    const Words hidden = hidden_folders();
+    const bool whole = std::find(hidden.begin(), hidden.end(), prefix.string()) != hidden.end();
+    folders.push_back(whole ? folder.string() : prefix.string());
+  }
+  return folders;
+}
+
+Words mounts(const SandboxAdditions& additions) {
+  Words words;
+  const Words hidden = hidden_folders();
+  Words readable = additions.readable;
+  if (additions.tools) append(readable, tool_folders());
+  for (const std::string& path : readable) {
+    if (lies_below(path, hidden)) append(words, {"--ro-bind-try", path, path});
+  }
+  for (const std::string& path : additions.writable) append(words, {"--bind", path, path});
+  return words;
+}
+
 /// The command line in front of a program's own. A sandbox has no network, sees no other process,
 /// and ends with its parent.
-Words wrapping(const std::string& bubblewrap, SandboxDevices devices) {
+Words wrapping(const std::string& bubblewrap, SandboxDevices devices,
+               const SandboxAdditions& additions = {}) {
   Words words = {bubblewrap,      "--unshare-all", "--die-with-parent",
                  "--new-session", "--cap-drop",    "ALL"};
   append(words, mounts(devices));
+  append(words, mounts(additions));
   append(words, {"--chdir", "/", "--"});
   return words;
+}
+
+/// With those of `words` that `additions` names anew left out.
+Words with_variables(const Words& words, const Words& additions) {
+  Words result = additions;
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('=') + 1);
+    const bool anew = std::any_of(additions.begin(), additions.end(),
+                                  [&](const std::string& one) { return one.starts_with(name); });
+    if (!anew) result.push_back(word);
+  }
+  return result;
 }
 
 /// Runs something harmless inside: having the program says little, since systems and containers may
@@ -167,11 +214,16 @@ Result<std::string> sandbox() {
   return found;
 }
 
-Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices) {
+Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices,
+                                   const SandboxAdditions& additions) {
   const Result<std::string> found = sandbox();
   if (!sandbox_is_refused()) command.environment = variables(found.ok());
+  if (!additions.variables.empty()) {
+    if (!command.environment) command.environment = own_variables();
+    command.environment = with_variables(*command.environment, additions.variables);
+  }
   if (!found) return run_child(command);
-  Words words = wrapping(*found, devices);
+  Words words = wrapping(*found, devices, additions);
   append(words, command.arguments);
   command.arguments = std::move(words);
   Result<ChildOutcome> outcome = run_child(command);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/process/isolate.h"
 #include "ops/result.h"
@@ -18,8 +19,17 @@ enum class SandboxDevices { none, gpu };
 /// not work here (as in most containers), or it was refused. Tried once a process.
 Result<std::string> sandbox();
 
+/// What one child needs beside what every child has: a program that is captured, and its compilers.
+struct SandboxAdditions {
+  std::vector<std::string> readable;   ///< folders
+  std::vector<std::string> writable;   ///< folders
+  bool tools = false;                  ///< what PATH leads to, wherever it lies
+  std::vector<std::string> variables;  ///< "NAME=value" each
+};
+
 /// run_child inside the sandbox, or without one if there is none. The child gets only those
 /// variables that decide which libraries and devices are used, unless a sandbox is refused.
-Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices);
+Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices,
+                                   const SandboxAdditions& additions = {});
 
 }  // namespace rekernel

@@ -172,7 +172,7 @@ provide_wheels() {
   "$python" -m pip download --require-hashes --no-deps --no-cache-dir --only-binary=:all: \
     --progress-bar off --implementation cp --python-version 3.12 \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \
-    --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
+    --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
     --requirement "$scratch/tree/requirements.txt" --dest "$scratch/wheels" >"$log" 2>&1 </dev/null ||
     fail "pip could not fetch $names: $(last_complaint "$log") (log: $log)"
   for wheel in "$scratch"/wheels/*.whl; do
@@ -228,6 +228,11 @@ has_library() {
   return 1
 }
 
+# Are CUPTI's headers there? Toolkits keep it in a folder of its own.
+has_cupti() {
+  [[ -e $1/extras/CUPTI/include/cupti.h ]] || has_library "$1" cupti.h "libcupti.so.$2"
+}
+
 # Lines of wheel list $1 whose package name is $2 (an extended regular expression).
 wheel_lines() { grep -E "^($2)==" "$lists/$1"; }
 
@@ -245,6 +250,9 @@ missing_cuda_wheels() {
   fi
   has_library "$toolkit" cublas_v2.h "libcublas.so.$major" || wheel_lines "$list" 'nvidia-cublas.*'
   has_library "$toolkit" cudnn.h libcudnn.so.9 || wheel_lines "$list" 'nvidia-cudnn.*'
+  has_library "$toolkit" nvJitLink.h "libnvJitLink.so.$major" ||
+    wheel_lines "$list" 'nvidia-nvjitlink.*'
+  has_cupti "$toolkit" "$major" || wheel_lines "$list" 'nvidia-cuda-cupti.*'
 }
 
 # --- The steps of ./run and ./test ---------------------------------------------------------------
@@ -285,6 +293,10 @@ set_up_alone() {
   provide_wheels "$deps/boost" "${wheels[@]}"
   if [[ $purpose == test ]]; then
     install_optional chromium-headless-shell 'the report is not tested in a browser'
+    local package
+    for package in munge slurmctld slurmd slurm-client; do
+      install_optional "$package" 'searches are not tested on a Slurm cluster'
+    done
   fi
 }
 

@@ -67,7 +67,7 @@ using NvrtcCommand = CommandTest;
 
 TEST_F(Command, EveryCommandHasHelpWithAnExample) {
   for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "noise",
-                           "errors", "new", "search", "replay", "report", "verify"}) {
+                           "capture", "errors", "new", "search", "replay", "report", "verify"}) {
     const ProgramOutcome outcome = rekernel_program(std::string(name) + " --help");
     EXPECT_EQ(outcome.exit_status, 0) << name;
     EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)
@@ -90,6 +90,10 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("errors --jobs 0", "--jobs: expected 1 to 64");
   expect_bad_input("evaluate", "expected a candidate folder");
   expect_bad_input("evaluate /nonexistent", "/nonexistent");
+  expect_bad_input("capture softmax", "capture: expected a problem and a program");
+  expect_bad_input("capture no_such_problem -- p.py", "unknown problem 'no_such_problem'");
+  expect_bad_input("capture softmax --samples 3 -- p.py", "--samples: expected 10 to 10000");
+  expect_bad_input("capture softmax --deadline 0 -- p.py", "--deadline: expected 1 to 86400");
   expect_bad_input("check /nonexistent", "/nonexistent");
   expect_bad_input("report --json --csv", "--json and --csv: expected one of them");
   expect_bad_input("replay --csv", "--csv: expected one trajectory");
@@ -310,6 +314,7 @@ TEST_F(Command, EvaluateWithoutAGpuSaysSo) {
   if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
   ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
   expect_bad_input("evaluate " + (folder_ / "mine").string(), "no NVIDIA driver");
+  expect_bad_input("capture softmax -- p.py", "no NVIDIA driver");
 }
 
 TEST_F(Command, NewNeverOverwrites) {

@@ -12,10 +12,12 @@ constexpr std::array all_targets = {Target{"bench", fuzz_bench},
                                     Target{"evaluation", fuzz_evaluation},
                                     Target{"json", fuzz_json},
                                     Target{"plan", fuzz_plan},
+                                    Target{"recording", fuzz_recording},
                                     Target{"reply", fuzz_reply},
                                     Target{"search", fuzz_search},
                                     Target{"search_file", fuzz_search_file},
                                     Target{"source", fuzz_source},
+                                    Target{"squeue", fuzz_squeue},
                                     Target{"trajectory", fuzz_trajectory}};
 
 }  // namespace

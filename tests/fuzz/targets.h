@@ -13,10 +13,12 @@ void fuzz_cubin(std::string_view bytes);            ///< what the compiler, or i
 void fuzz_evaluation(std::string_view bytes);       ///< what an evaluating child process writes
 void fuzz_json(std::string_view bytes);             ///< any JSON, any text
 void fuzz_plan(std::string_view bytes);             ///< kernel.json
+void fuzz_recording(std::string_view bytes);        ///< what the recorder wrote of a program
 void fuzz_reply(std::string_view bytes);            ///< a model's reply, ideas or a kernel
 void fuzz_search(std::string_view bytes);           ///< replies of a whole search
 void fuzz_search_file(std::string_view bytes);      ///< search --settings
 void fuzz_source(std::string_view bytes);           ///< kernel.cu
+void fuzz_squeue(std::string_view bytes);           ///< what Slurm says of jobs
 void fuzz_trajectory(std::string_view bytes);       ///< trajectories/<name>.jsonl
 
 struct Target {

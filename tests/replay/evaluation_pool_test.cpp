@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <boost/json.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <mutex>
 #include <random>
 #include <set>
@@ -351,8 +353,15 @@ std::chrono::duration<double> processor_time() {
   return std::chrono::duration<double>(seconds(usage.ru_utime) + seconds(usage.ru_stime));
 }
 
+std::size_t resident_bytes() {
+  std::ifstream pages("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  pages >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 /// 10,000 made-up candidates on 256 made-up workers: what the processor does meanwhile is the
-/// scheduler's, since an evaluation here does nothing but wait.
+/// scheduler's, since an evaluation here does nothing but wait. Its memory does not grow.
 TEST(EvaluationPool, TakesLessThanAHundredthOfTheTimeForItself) {
   constexpr std::size_t count = 10000;
   constexpr int workers = 256;
@@ -376,8 +385,12 @@ TEST(EvaluationPool, TakesLessThanAHundredthOfTheTimeForItself) {
   std::size_t settled = 0;
   const auto start = Clock::now();
   const auto processor_start = processor_time();
+  std::size_t bytes_early = 0;
+  std::size_t bytes_late = 0;
   evaluator.evaluate(requests, [&](std::size_t, const boost::json::object&) {
     ++settled;
+    if (settled == count / 10) bytes_early = resident_bytes();
+    if (settled == count - workers) bytes_late = resident_bytes();
     return true;
   });
   const std::chrono::duration<double> wall = Clock::now() - start;
@@ -385,6 +398,10 @@ TEST(EvaluationPool, TakesLessThanAHundredthOfTheTimeForItself) {
   const double evaluating = std::chrono::duration<double>(one_evaluation).count() * count;
   EXPECT_EQ(settled, count);
   EXPECT_LT(own, 0.01 * evaluating);
+#ifndef __SANITIZE_ADDRESS__  // which keeps what is freed
+  // Of what is done nothing stays: a record has some thousand bytes.
+  EXPECT_LT(bytes_late, bytes_early + 200 * count);
+#endif
   RecordProperty("processor_seconds", std::to_string(own));
   RecordProperty("evaluation_seconds", std::to_string(evaluating));
   RecordProperty("wall_seconds", std::to_string(wall.count()));

@@ -490,7 +490,10 @@ TEST_F(CandidateFolder, LinksAndOddFilesAreRefused) {
     const fs::path file = folder_ / name;
     const fs::path kept = root_ / "kept";
     fs::rename(file, kept);
-    EXPECT_EQ(load_error(folder_), file.string() + ": cannot be opened: No such file or directory");
+    EXPECT_EQ(load_error(folder_),
+              name == std::string("kernel.cu")
+                  ? folder_.string() + ": no code; expected kernel.cu, kernel.ptx or kernel.cubin"
+                  : file.string() + ": cannot be opened: No such file or directory");
     fs::create_symlink(kept, file);
     EXPECT_EQ(load_error(folder_), file.string() + ": a link; expected a regular file");
     fs::remove(file);

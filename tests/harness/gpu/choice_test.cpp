@@ -41,6 +41,10 @@ TEST(ChoiceOfGpus, OfAnotherKindAreRefusedUnlessAskedFor) {
       "GPU 3 (NVIDIA L40S, 8.9) is of another kind than GPU 0 (NVIDIA H200, 9.0): their times "
       "cannot be compared. Choose some with --gpus, or take all the same with --mixed-gpus");
   EXPECT_EQ(chosen("2,3", true), "2 3");
+  // Where times go into one record, nobody can ask.
+  const auto gpus = choose_gpus("2,3", four, std::nullopt);
+  ASSERT_FALSE(gpus);
+  EXPECT_TRUE(gpus.error().message.ends_with("be compared. Choose some with --gpus"));
 }
 
 }  // namespace

@@ -1,0 +1,263 @@
+#include "harness/capture/capture.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/capture/plan_maker.h"
+#include "harness/capture/recording.h"
+#include "harness/process/sandbox.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr char driver[] =
+#include "capture_driver.inc"
+    ;
+
+constexpr std::size_t max_answer_bytes = 1u << 20;
+constexpr std::size_t max_module_bytes = 48u << 20;
+/// Compilers of a program write their own files as well as the recorder its.
+constexpr std::int64_t max_file_bytes = std::int64_t{1} << 30;
+constexpr std::size_t most_log_files = 256;
+
+/// A new folder that goes with everything in it.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string text = (fs::temp_directory_path() / "rekernel-capture-XXXXXX").string();
+    if (::mkdtemp(text.data())) path_ = text;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+const char* name_of(Distribution::Kind kind) {
+  switch (kind) {
+    case Distribution::Kind::normal:
+      return "normal";
+    case Distribution::Kind::uniform:
+      return "uniform";
+    case Distribution::Kind::constant:
+      return "constant";
+  }
+  return "";
+}
+
+std::string question(const CaptureRequest& request, const Problem& problem, const fs::path& program,
+                     const fs::path& answer) {
+  json::array tensors;
+  for (const Tensor& tensor : problem.tensors) {
+    tensors.push_back({{"name", tensor.name},
+                       {"dtype", to_string(tensor.dtype)},
+                       {"shape", json::value_from(tensor.shape)},
+                       {"role", tensor.role == Role::input ? "input" : "output"},
+                       {"distribution",
+                        {{"kind", name_of(tensor.distribution.kind)},
+                         {"a", tensor.distribution.a},
+                         {"b", tensor.distribution.b}}}});
+  }
+  json::object object = {{"program", program.string()},   {"problem", problem.id},
+                         {"device", request.device},      {"samples", request.samples},
+                         {"tensors", std::move(tensors)}, {"answer", answer.string()}};
+  object["function"] = request.function ? json::value(*request.function) : json::value();
+  return json::serialize(object);
+}
+
+/// What a program may see and write beside what every child may.
+SandboxAdditions additions(const fs::path& scratch, const fs::path& program,
+                           const fs::path& recorder) {
+  SandboxAdditions result;
+  result.readable = {program.parent_path().string(), recorder.parent_path().string()};
+  if (const char* modules = std::getenv("PYTHONPATH")) {
+    result.variables.push_back(std::string("PYTHONPATH=") + modules);
+    std::istringstream folders(modules);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      if (folder.starts_with('/')) result.readable.push_back(folder);
+    }
+  }
+  result.tools = true;
+  result.writable = {scratch.string()};
+  const auto in_scratch = [&](const char* variable, const char* folder) {
+    if (sandbox_is_refused() && std::getenv(variable)) return;
+    result.variables.push_back(std::string(variable) + "=" + (scratch / folder).string());
+  };
+  in_scratch("TRITON_CACHE_DIR", "triton");
+  in_scratch("TORCHINDUCTOR_CACHE_DIR", "inductor");
+  in_scratch("TORCH_EXTENSIONS_DIR", "extensions");
+  in_scratch("TMPDIR", "tmp");
+  result.variables.push_back("HOME=" + (scratch / "tmp").string());
+  result.variables.push_back("PYTHONDONTWRITEBYTECODE=1");
+  result.variables.push_back("REKERNEL_CAPTURE_LOGS=" + (scratch / "logs").string());
+  result.variables.push_back("CUDA_INJECTION64_PATH=" + recorder.string());
+  return result;
+}
+
+std::string words_of(const ChildOutcome& outcome) {
+  return outcome.last_words.empty() ? "" : ": " + one_line(outcome.last_words, 200);
+}
+
+std::string failure_of(const ChildOutcome& outcome) {
+  if (outcome.end == ChildOutcome::End::signalled) {
+    return std::string("died of ") + ::strsignal(outcome.code) + words_of(outcome);
+  }
+  return "ended early with status " + std::to_string(outcome.code) + words_of(outcome);
+}
+
+struct Answer {
+  std::string entry;
+  std::string torch;
+  std::vector<std::int64_t> call_ns;
+  std::vector<std::int64_t> device_ns;
+};
+
+std::vector<std::int64_t> read_times(JsonReader reader) {
+  std::vector<std::int64_t> times;
+  for (JsonReader& time : reader.array(1, 10000)) {
+    times.push_back(time.integer(1, std::int64_t{1} << 50));
+  }
+  return times;
+}
+
+Result<Answer> read_answer(const std::string& text) {
+  const Result<json::value> value = parse_json(text, "the program's answer");
+  if (!value) return value.error();
+  JsonReader reader("the program's answer", *value);
+  if (reader.has("error")) {
+    const std::string error = one_line(reader.required("error").string(), 500);
+    if (auto malformed = reader.error()) return *malformed;
+    return Error{error};
+  }
+  Answer answer;
+  answer.entry = one_line(reader.required("entry").string(200), 200);
+  answer.torch = one_line(reader.required("torch").string(200), 200);
+  answer.call_ns = read_times(reader.required("call_ns"));
+  answer.device_ns = read_times(reader.required("device_ns"));
+  reader.no_other_keys();
+  if (auto error = reader.error()) return *error;
+  return answer;
+}
+
+/// A regular file below the logs: a stranger chose what lies there.
+Result<std::string> read_log_file(const fs::path& path, std::size_t max_bytes) {
+  std::error_code status;
+  if (!fs::is_regular_file(fs::symlink_status(path, status))) {
+    return Error{path.filename().string() + ": not a regular file"};
+  }
+  return read_file(path, max_bytes);
+}
+
+/// Of the processes' logs the one that has calls; the others are compilers'.
+Result<Recording> read_logs(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code status;
+  for (fs::directory_iterator it(folder, status), end; !status && it != end; it.increment(status)) {
+    if (it->path().extension() == ".log") paths.push_back(it->path());
+    if (paths.size() > most_log_files) return Error{"starts too many processes"};
+  }
+  std::sort(paths.begin(), paths.end());
+  std::optional<Recording> found;
+  for (const fs::path& path : paths) {
+    const Result<std::string> text = read_log_file(path, 64u << 20);
+    if (!text) return text.error();
+    Result<Recording> recording = read_recording(*text, path.filename().string());
+    if (!recording) return recording.error();
+    if (recording->calls.empty() && recording->problem.empty()) continue;
+    if (found) return Error{"calls from several processes"};
+    found = *std::move(recording);
+  }
+  if (!found) return Error{"no call was recorded: the recorder did not come into the process"};
+  return *std::move(found);
+}
+
+Result<Ok> check_sandbox() {
+  if (sandbox_is_refused()) return Ok{};
+  const Result<std::string> found = sandbox();
+  if (found) return Ok{};
+  return Error{"a program runs in the sandbox only, and there is none: " + found.error().message +
+               "; REKERNEL_SANDBOX=off in the environment runs it with all that you may do"};
+}
+
+}  // namespace
+
+fs::path recorder_path() {
+  return fs::path(own_executable()).parent_path() / "librekernel_recorder.so";
+}
+
+Result<Capture> capture_program(const CaptureRequest& request, const Problem& problem) {
+  std::error_code status;
+  const fs::path program = fs::canonical(request.program, status);
+  if (status || !fs::is_regular_file(program)) {
+    return Error{request.program.string() + ": not a file"};
+  }
+  const std::string where = request.program.string() + ": ";
+  if (Result<Ok> sandboxed = check_sandbox(); !sandboxed) return sandboxed.error();
+  if (!fs::exists(request.recorder, status)) {
+    return Error{request.recorder.string() +
+                 " is missing: this build found no CUPTI headers (cupti.h)"};
+  }
+  const ScratchFolder scratch;
+  if (scratch.path().empty()) return Error{"cannot make a temporary folder"};
+  for (const char* folder : {"logs", "tmp"}) fs::create_directory(scratch.path() / folder);
+  const fs::path answer_path = scratch.path() / "answer.json";
+
+  ChildCommand command;
+  command.arguments = {"/usr/bin/env", "-C", (scratch.path() / "tmp").string(),
+                       "python3",      "-c", driver};
+  command.input = question(request, problem, program, answer_path);
+  // It closes its result pipe at once, since what it starts may outlive it, and reports through
+  // files.
+  command.startup_deadline = request.deadline;
+  command.run_deadline = request.deadline;
+  command.exit_deadline = request.deadline;
+  command.limits.processor_time = 16 * request.deadline;
+  command.limits.file_bytes = max_file_bytes;
+  command.limits.open_files = 4096;
+  const auto begin = std::chrono::steady_clock::now();
+  const Result<ChildOutcome> outcome =
+      run_sandboxed(std::move(command), SandboxDevices::gpu,
+                    additions(scratch.path(), program, request.recorder));
+  if (!outcome) return outcome.error();
+  if (std::chrono::steady_clock::now() - begin >= request.deadline) {
+    return Error{where + "not done within " + std::to_string(request.deadline.count()) +
+                 " s (--deadline gives more)"};
+  }
+  if (outcome->end != ChildOutcome::End::exited || outcome->code != 0) {
+    return Error{where + failure_of(*outcome)};
+  }
+  const Result<std::string> text = read_log_file(answer_path, max_answer_bytes);
+  if (!text) return Error{where + "ended early without an answer" + words_of(*outcome)};
+  Result<Answer> answer = read_answer(*text);
+  if (!answer) return Error{where + answer.error().message};
+  const Result<Recording> recording = read_logs(scratch.path() / "logs");
+  if (!recording) return Error{where + recording.error().message};
+  const ModuleBytes modules = [&](const std::string& file) {
+    return read_log_file(scratch.path() / "logs" / file, max_module_bytes);
+  };
+  Result<Candidate> candidate =
+      make_plan(*recording, modules, problem, request.arch, request.name,
+                one_line(program.filename().string(), 100) + " (" + answer->entry + ")");
+  if (!candidate) return Error{where + candidate.error().message};
+  return Capture{*std::move(candidate), std::move(answer->entry), std::move(answer->torch),
+                 std::move(answer->call_ns), std::move(answer->device_ns)};
+}
+
+}  // namespace rekernel

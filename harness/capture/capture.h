@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/candidate/candidate.h"
+#include "ops/problem.h"
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// What a program is to be captured for.
+struct CaptureRequest {
+  std::filesystem::path program;
+  std::filesystem::path recorder;       ///< the library that CUDA loads into it
+  std::optional<std::string> function;  ///< which of the program's functions, if it has several
+  std::string name;                     ///< of the candidate
+  Arch arch = "sm_80";                  ///< of the device that it runs on
+  int device = 0;
+  int samples = 30;  ///< of the program's own time
+  std::chrono::seconds deadline{300};
+};
+
+/// A candidate out of a program, and what the program says of itself: nothing of that decides.
+struct Capture {
+  Candidate candidate;
+  std::string entry;                    ///< what was called
+  std::string torch;                    ///< PyTorch's version
+  std::vector<std::int64_t> call_ns;    ///< of whole calls, the host's time too
+  std::vector<std::int64_t> device_ns;  ///< of their part on the device
+};
+
+/// The recorder, which the build puts beside this program.
+std::filesystem::path recorder_path();
+
+/// Runs a program in the sandbox with the recorder beside it and makes a candidate of what it
+/// launched. Errors say what the program did that cannot be captured.
+Result<Capture> capture_program(const CaptureRequest& request, const Problem& problem);
+
+}  // namespace rekernel

@@ -1,0 +1,344 @@
+"""Runs a stranger's program, so that the recorder in this process sees what its function launches.
+
+Standard input holds one JSON object:
+  {"program": path, "function": name or null, "problem": id, "device": 0, "samples": n,
+   "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b"}}, ...],
+   "answer": path}
+The function is warmed up, called twice with different inputs between notes to the recorder, and then
+timed. The answer is one JSON object in a file: {"error": "one line"}, or {"entry": what was called,
+"torch": version, "call_ns": [...], "device_ns": [...]}. The program shares this process: what stands in the
+answer and in the recorder's log is its word, and is checked by whoever reads it.
+"""
+
+import ctypes
+import importlib.util
+import inspect
+import json
+import os
+import sys
+
+WARM_UP_CALLS = 3
+
+
+class Refusal(Exception):
+    """Why a program cannot be captured, in one line."""
+
+
+def one_line(error):
+    return " ".join(f"{type(error).__name__}: {error}".split())[:400]
+
+
+def shape_text(tensor):
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+
+
+def load_program(path):
+    """The program as a module: it runs here, and may do anything that the sandbox lets it."""
+    sys.path.insert(0, os.path.dirname(path))
+    specification = importlib.util.spec_from_file_location("captured_program", path)
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["captured_program"] = module
+    try:
+        specification.loader.exec_module(module)
+    except SystemExit as error:
+        raise Refusal(f"the program ended itself while it was loaded (status {error.code})") from None
+    except BaseException as error:
+        raise Refusal(f"the program cannot be loaded: {one_line(error)}") from None
+    return module
+
+
+class Inputs:
+    """The problem's inputs as tensors, and new values for them."""
+
+    def __init__(self, torch, tensors):
+        self.torch = torch
+        self.descriptions = {t["name"]: t for t in tensors if t["role"] == "input"}
+        self.output = next(t for t in tensors if t["role"] == "output")
+        self.dtypes = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
+                       "f64": torch.float64, "u8": torch.uint8, "i32": torch.int32}
+
+    def fits(self, tensor, description):
+        return (isinstance(tensor, self.torch.Tensor)
+                and list(tensor.shape) == description["shape"]
+                and tensor.dtype == self.dtypes[description["dtype"]])
+
+    def draw(self, tensor, name):
+        distribution = self.descriptions[name]["distribution"]
+        kind, a, b = distribution["kind"], distribution["a"], distribution["b"]
+        with self.torch.no_grad():
+            if kind == "normal":
+                tensor.normal_(a, b)
+            elif kind == "uniform":
+                tensor.uniform_(a, b)
+            else:
+                tensor.fill_(a)
+
+    def fresh(self):
+        values = {}
+        for name, description in self.descriptions.items():
+            values[name] = self.torch.empty(description["shape"], device="cuda",
+                                            dtype=self.dtypes[description["dtype"]])
+            self.draw(values[name], name)
+        return values
+
+    def empty_output(self):
+        return self.torch.empty(self.output["shape"], dtype=self.dtypes[self.output["dtype"]], device="cuda")
+
+    def known(self):
+        return ", ".join(f"{n} {d['dtype']}{d['shape']}" for n, d in self.descriptions.items())
+
+
+def assign_names(inputs, given):
+    """Names of the problem's inputs for tensors with names of their own, [(name, tensor)]: by shape, and by name
+    where several have one shape. What does not decide is an error."""
+    names = {}
+    for own_name, tensor in given:
+        shaped = [n for n, d in inputs.descriptions.items() if inputs.fits(tensor, d)]
+        if not shaped:
+            raise Refusal(f"'{own_name}' is {shape_text(tensor)}, which is none of the problem's inputs: "
+                          f"{inputs.known()}")
+        last = own_name.split(".")[-1].lower()
+        named = [n for n in shaped if n.lower() == last]
+        chosen = shaped if len(shaped) == 1 else named
+        if len(chosen) != 1:
+            raise Refusal(f"'{own_name}' is {shape_text(tensor)} and could be {' or '.join(shaped)}: name it so")
+        if chosen[0] in names.values():
+            raise Refusal(f"two tensors of the program could be the problem's input '{chosen[0]}'")
+        names[own_name] = chosen[0]
+    missing = sorted(set(inputs.descriptions) - set(names.values()))
+    if missing:
+        raise Refusal(f"the program has nothing for the problem's input {', '.join(missing)}")
+    return names
+
+
+class KernelBenchModel:
+    """KernelBench's format: Model or ModelNew, get_inputs, get_init_inputs."""
+
+    def __init__(self, module, class_name, inputs):
+        for name in ("get_inputs", "get_init_inputs"):
+            if not callable(getattr(module, name, None)):
+                raise Refusal(f"{class_name} without {name}(); KernelBench's format has it")
+        torch = inputs.torch
+        self.inputs = inputs
+        self.model = getattr(module, class_name)(*module.get_init_inputs()).cuda()
+        if isinstance(self.model, torch.nn.Module):
+            self.model.eval()
+        given = module.get_inputs()
+        arguments = [p for p in inspect.signature(self.model.forward).parameters][:len(given)]
+        if len(arguments) != len(given):
+            raise Refusal(f"forward() takes {len(arguments)} arguments, get_inputs() gives {len(given)}")
+        owned = list(self.model.named_parameters()) + list(self.model.named_buffers())
+        names = assign_names(inputs, list(zip(arguments, given)) + owned)
+        self.arguments = [names[a] for a in arguments]
+        self.owned = {names[n]: t for n, t in owned}
+
+    def prepare(self, values):
+        """Parameters keep their place and get new values; the rest is passed."""
+        with self.inputs.torch.no_grad():
+            for name, tensor in self.owned.items():
+                tensor.copy_(values[name])
+        return {**values, **self.owned}
+
+    def call(self, values):
+        return self.model(*[values[a] for a in self.arguments])
+
+
+class GpuModeKernel:
+    """GPU MODE's format: custom_kernel(data), where data is the inputs in the problem's order, with the output
+    behind them if the program unpacks one more."""
+
+    def __init__(self, module, inputs):
+        self.kernel = module.custom_kernel
+        self.output = None
+        values = inputs.fresh()
+        tensors = tuple(values.values())
+        single = [lambda v, o: v[0]] if len(tensors) == 1 else []
+        forms = single + [lambda v, o: v, lambda v, o: (*v, o)]
+        failure = None
+        for self.form in forms:
+            self.output = inputs.empty_output()
+            try:
+                self.call(values)
+                return
+            except (TypeError, ValueError, AttributeError) as error:
+                failure = error
+        raise Refusal(f"custom_kernel takes neither the inputs nor the inputs and the output: {one_line(failure)}")
+
+    def prepare(self, values):
+        return values
+
+    def call(self, values):
+        result = self.kernel(self.form(tuple(values.values()), self.output))
+        return self.output if result is None else result
+
+
+class PlainFunction:
+    """A function whose parameters have the names of the problem's inputs."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def prepare(self, values):
+        return values
+
+    def call(self, values):
+        return self.function(**values)
+
+
+def has_names(function, names):
+    try:
+        return set(inspect.signature(function).parameters) == set(names)
+    except (TypeError, ValueError):
+        return False
+
+
+def find_entry(module, inputs, wanted):
+    """What to call, and its name."""
+    names = list(inputs.descriptions)
+    functions = sorted(n for n, f in vars(module).items()
+                       if not n.startswith("_") and callable(f) and not inspect.isclass(f)
+                       and n not in ("custom_kernel", "ref_kernel") and has_names(f, names))
+    # A program that has a new model has the old one for comparison.
+    models = [n for n in ("ModelNew", "Model") if hasattr(module, n)][:1]
+    found = models + [n for n in ("custom_kernel",) if hasattr(module, n)]
+    found = found or functions
+    if wanted:
+        if not hasattr(module, wanted):
+            raise Refusal(f"the program has no '{wanted}'")
+        found = [wanted]
+    if not found:
+        raise Refusal("the program has no ModelNew or Model, no custom_kernel and no function of "
+                      + ", ".join(names))
+    if len(found) > 1:
+        raise Refusal(f"the program has {' and '.join(found)}; choose with --function")
+    name = found[0]
+    if inspect.isclass(getattr(module, name)):
+        return KernelBenchModel(module, name, inputs), name
+    if name == "custom_kernel":
+        return GpuModeKernel(module, inputs), name
+    if not has_names(getattr(module, name), names):
+        raise Refusal(f"'{name}' does not take exactly {', '.join(names)}")
+    return PlainFunction(getattr(module, name)), name
+
+
+def check_output(inputs, values, output):
+    if not isinstance(output, inputs.torch.Tensor):
+        raise Refusal(f"the program gives a {type(output).__name__}; expected a tensor")
+    if not output.is_cuda:
+        raise Refusal("the program's output lies in host memory")
+    if not inputs.fits(output, inputs.output):
+        raise Refusal(f"the program's output is {shape_text(output)}; expected "
+                      f"{inputs.output['dtype']}{inputs.output['shape']}")
+    if not output.is_contiguous():
+        raise Refusal(f"the program's output has strides {list(output.stride())}; expected row-major order")
+    begin, end = extent(output)
+    for name, tensor in values.items():
+        first, last = extent(tensor)
+        if begin < last and first < end:
+            raise Refusal(f"the program's output lies in its input '{name}'")
+
+
+def extent(tensor):
+    begin = tensor.data_ptr()
+    return begin, begin + tensor.numel() * tensor.element_size()
+
+
+class Recorder:
+    def __init__(self):
+        self.library = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
+
+    def note(self, **content):
+        self.library.rekernel_note(json.dumps(content).encode())
+
+    def call(self, number, entry, values):
+        place = {n: [t.data_ptr(), t.numel() * t.element_size()] for n, t in values.items()}
+        self.note(call=number, tensors=place)
+        self.library.rekernel_record(1)
+        try:
+            output = entry.call(values)
+        finally:
+            self.library.rekernel_record(0)
+        self.note(call=number, output=[output.data_ptr(), output.numel() * output.element_size()])
+        return output
+
+
+class Timer:
+    """Times of a call between two events, behind a write of more than the L2 cache holds: as it is, and with the
+    device kept busy until the call is issued, so that nothing of the host's time is in it."""
+
+    def __init__(self, torch, device):
+        self.torch = torch
+        cache_bytes = torch.cuda.get_device_properties(device).L2_cache_size
+        self.flush = torch.empty(2 * cache_bytes + (1 << 20), dtype=torch.uint8, device="cuda")
+        self.start = torch.cuda.Event(enable_timing=True)
+        self.stop = torch.cuda.Event(enable_timing=True)
+
+    def sample(self, entry, inputs, values, busy):
+        for name, tensor in values.items():
+            inputs.draw(tensor, name)
+        if busy:
+            self.torch.cuda._sleep(20_000_000)  # clock cycles: some ten milliseconds
+        self.flush.fill_(1)
+        self.start.record()
+        output = entry.call(values)
+        self.stop.record()
+        self.stop.synchronize()
+        del output
+        return max(1, round(self.start.elapsed_time(self.stop) * 1e6))
+
+
+def work(request):
+    try:
+        import torch
+    except ImportError as error:
+        raise Refusal(f"PyTorch is not installed ({one_line(error)})") from None
+    if not torch.cuda.is_available():
+        raise Refusal("PyTorch sees no GPU")
+    torch.cuda.set_device(request["device"])
+    torch.manual_seed(1)
+    torch.set_grad_enabled(False)
+    inputs = Inputs(torch, request["tensors"])
+    module = load_program(request["program"])
+    torch.set_grad_enabled(False)
+    entry, name = find_entry(module, inputs, request["function"])
+    sets = [inputs.fresh(), inputs.fresh()]
+    for _ in range(WARM_UP_CALLS):
+        for values in sets:
+            prepared = entry.prepare(values)
+            check_output(inputs, prepared, entry.call(prepared))
+    torch.cuda.synchronize()
+    recorder = Recorder()
+    for number, values in enumerate(sets, 1):
+        prepared = entry.prepare(values)
+        torch.cuda.synchronize()
+        output = recorder.call(number, entry, prepared)
+        torch.cuda.synchronize()
+        check_output(inputs, prepared, output)
+        del output
+    timer = Timer(torch, request["device"])
+    times = {}
+    prepared = entry.prepare(sets[0])
+    for kind, busy in (("call_ns", False), ("device_ns", True)):
+        times[kind] = [timer.sample(entry, inputs, prepared, busy) for _ in range(request["samples"])]
+    return {"entry": name, "torch": torch.__version__, **times}
+
+
+def main():
+    request = json.load(sys.stdin)
+    os.close(3)  # what the program starts must not hold that pipe open: whoever waits, waits for this process
+    try:
+        answer = work(request)
+    except Refusal as error:
+        answer = {"error": str(error)}
+    except SystemExit as error:
+        answer = {"error": f"the program ended itself (status {error.code})"}
+    except BaseException as error:
+        answer = {"error": f"the program fails: {one_line(error)}"}
+    with open(request["answer"], "w") as file:
+        json.dump(answer, file)
+    sys.stdout.flush()
+    os._exit(0)  # threads and workers of the program need not end by themselves
+
+
+if __name__ == "__main__":
+    main()

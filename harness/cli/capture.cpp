@@ -1,0 +1,151 @@
+#include <boost/json.hpp>
+#include <cctype>
+#include <iostream>
+
+#include "harness/base/text.h"
+#include "harness/candidate/code.h"
+#include "harness/candidate/library_kernels.h"
+#include "harness/capture/capture.h"
+#include "harness/cli/command.h"
+#include "harness/cli/evaluate.h"
+#include "harness/cli/references.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/evaluation/statistics.h"
+#include "harness/gpu/cuda.h"
+#include "harness/records/report.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// "my-softmax.py" names a candidate my_softmax.
+std::string name_from(const fs::path& program) {
+  std::string name;
+  for (const char c : program.stem().string().substr(0, 64)) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) ? static_cast<char>(std::tolower(byte)) : '_';
+  }
+  return name;
+}
+
+/// What the program says of its own time, in a line.
+std::string program_text(const Capture& capture, std::int64_t call_ns, std::int64_t device_ns) {
+  return "  the program's own word, " + capture.entry + " under PyTorch " + capture.torch + ": " +
+         milliseconds(call_ns) + " ms a call, " + milliseconds(device_ns) +
+         " ms of it on the device\n";
+}
+
+std::string made_text(const Candidate& candidate, const fs::path& folder) {
+  std::string text = "made " + folder.string() + ": " +
+                     counted(candidate.program.steps.size(), "step") + ", " +
+                     counted(code_of(candidate.program).size(), "module");
+  const std::vector<std::string> libraries = libraries_of(candidate.program);
+  if (!libraries.empty()) text += ", kernels of " + joined(libraries);
+  return text + "\n";
+}
+
+}  // namespace
+
+int capture_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("problem", po::value<std::string>(), "problem id")(
+      "program", po::value<std::string>(),
+      "a Python program: KernelBench's ModelNew, GPU MODE's "
+      "custom_kernel, or a function of the problem's inputs")(
+      "function", po::value<std::string>(), "which function, where the program has several")(
+      "name", po::value<std::string>(), "name of the candidate; the program's by default")(
+      "into", po::value<std::string>()->default_value("."), "folder to make the candidate's in")(
+      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "deadline", po::value<int>()->default_value(300), "seconds that the program may take")(
+      "samples", po::value<int>()->default_value(30), "of times, the program's and ours")(
+      "no-evaluate", po::bool_switch(), "make the candidate and do not judge it")(
+      "json", po::bool_switch(), "print the whole record as JSON");
+  po::positional_options_description positional;
+  positional.add("problem", 1).add("program", 1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel capture PROBLEM [options] -- PROGRAM.py",
+                      "rekernel capture softmax -- my_softmax.py", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (!parsed.has("problem") || !parsed.has("program")) {
+    return bad_input({"capture: expected a problem and a program"});
+  }
+  const Problem* problem = find_problem(parsed.get<std::string>("problem"));
+  if (!problem) {
+    return bad_input({"unknown problem '" + parsed.get<std::string>("problem") +
+                      "'; `rekernel list` names them"});
+  }
+  CaptureRequest request;
+  request.program = parsed.get<std::string>("program");
+  request.recorder = recorder_path();
+  if (parsed.has("function")) request.function = parsed.get<std::string>("function");
+  request.name = parsed.has("name") ? parsed.get<std::string>("name") : name_from(request.program);
+  request.device = parsed.get<int>("device");
+  request.samples = parsed.get<int>("samples");
+  if (request.samples < 10 || request.samples > 10000) {
+    return bad_input({"--samples: expected 10 to 10000"});
+  }
+  if (parsed.get<int>("deadline") < 1 || parsed.get<int>("deadline") > 86400) {
+    return bad_input({"--deadline: expected 1 to 86400 seconds"});
+  }
+  request.deadline = std::chrono::seconds(parsed.get<int>("deadline"));
+  const fs::path folder = fs::path(parsed.get<std::string>("into")) / request.name;
+  if (fs::exists(folder)) {
+    return bad_input({folder.string() + " exists already; choose another --name"});
+  }
+  const Result<ComputeCapability> capability = compute_capability(request.device);
+  if (!capability) return bad_input(capability.error());
+  const std::vector<Arch> archs = archs_on(*capability);
+  if (archs.empty()) return bad_input({"this GPU is older than sm_80"});
+  request.arch = archs.back();
+
+  Progress progress;
+  progress.show("capturing " + request.program.string() + " …");
+  const Result<Capture> capture = capture_program(request, *problem);
+  progress.show("");
+  if (!capture) return bad_input(capture.error());
+  if (Result<Ok> written = write_candidate(folder, capture->candidate); !written) {
+    return bad_input(written.error());
+  }
+  const std::int64_t call_ns = summarise(capture->call_ns).median_ns;
+  const std::int64_t device_ns = summarise(capture->device_ns).median_ns;
+  const bool as_json = parsed.flag("json");
+  boost::json::object record = {
+      {"folder", folder.string()},
+      {"libraries", boost::json::value_from(libraries_of(capture->candidate.program))},
+      {"program",
+       {{"entry", capture->entry},
+        {"torch", capture->torch},
+        {"call_ns", call_ns},
+        {"device_ns", device_ns}}}};
+  if (!as_json) std::cout << made_text(capture->candidate, folder) << std::flush;
+  int status = exit_good;
+  if (!parsed.flag("no-evaluate")) {
+    EvaluateOptions evaluate_options;
+    evaluate_options.samples = request.samples;
+    evaluate_options.device = request.device;
+    evaluate_options.references = {library_reference_ids(problem->id).front()};
+    LocalLauncher launcher(nullptr, [&](const std::string& holder) { progress.show(holder); });
+    progress.show("evaluating …");
+    const EvaluationReport report = launcher.evaluate(capture->candidate, evaluate_options);
+    progress.show("");
+    if (!report.failure.empty()) return bad_input({report.failure});
+    if (as_json) {
+      record["evaluation"] = to_json(report.evaluation);
+    } else {
+      print_evaluation(report.evaluation);
+    }
+    if (report.evaluation.status != Status::passed) status = exit_verdict_failed;
+  }
+  if (as_json) {
+    std::cout << pretty_json(record);
+  } else {
+    std::cout << program_text(*capture, call_ns, device_ns);
+  }
+  return status;
+}
+
+}  // namespace rekernel

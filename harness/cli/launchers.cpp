@@ -1,0 +1,290 @@
+#include "harness/cli/launchers.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iostream>
+#include <thread>
+
+#include "harness/base/json.h"
+#include "harness/cli/evaluators.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/jobs/command_launcher.h"
+#include "harness/jobs/slurm_launcher.h"
+#include "harness/process/isolate.h"
+
+extern char** environ;
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array slurm_options = {"partition", "account", "constraint", "slurm-flag"};
+constexpr std::array job_options = {"jobs",      "jobs-folder", "job-program",
+                                    "job-tries", "time",        "mixed-gpus"};
+constexpr std::int64_t most_jobs = 1024;
+
+std::string text_of(const ParsedArguments& parsed, const char* name) {
+  return parsed.has(name) ? parsed.get<std::string>(name) : std::string();
+}
+
+/// Our environment, less what the models' endpoints are paid with.
+std::vector<std::string> job_environment(const std::vector<Endpoint>& endpoints) {
+  std::vector<std::string> secrets, names = {"OPENAI_API_KEY="};
+  for (const Endpoint& endpoint : endpoints) {
+    secrets.push_back(endpoint.key);
+    names.push_back(endpoint.record.key_variable + "=");
+    for (const HeaderLine& line : endpoint.headers) {
+      if (line.secret) secrets.push_back(line.value);
+    }
+  }
+  std::vector<std::string> kept;
+  for (char** at = environ; *at; ++at) {
+    const std::string variable = *at;
+    const bool secret = std::any_of(secrets.begin(), secrets.end(), [&](const std::string& one) {
+      return !one.empty() && variable.find(one) != std::string::npos;
+    });
+    const bool named = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return variable.starts_with(name);
+    });
+    // A job that submits jobs: its own place in its array is none of theirs.
+    if (!secret && !named && !variable.starts_with("SLURM_ARRAY_")) kept.push_back(variable);
+  }
+  return kept;
+}
+
+/// Calls a function on SIGINT or SIGTERM, once, and then ends the process as the signal does. A
+/// second signal ends it at once.
+class OnInterruption {
+ public:
+  explicit OnInterruption(std::function<void()> act) : act_(std::move(act)) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    read_end_ = FileDescriptor(ends[0]);
+    write_end_ = ends[1];
+    watcher_ = std::jthread([this] { watch(); });
+    for (const int number : numbers) {
+      struct sigaction action {};
+      action.sa_handler = [](int caught) {
+        const char byte = static_cast<char>(caught);
+        (void)!::write(write_end_, &byte, 1);
+      };
+      action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+      struct sigaction present {};
+      ::sigaction(number, nullptr, &present);
+      if (present.sa_handler != SIG_IGN) ::sigaction(number, &action, nullptr);
+    }
+  }
+  OnInterruption(const OnInterruption&) = delete;
+  OnInterruption& operator=(const OnInterruption&) = delete;
+  ~OnInterruption() {
+    for (const int number : numbers) ::signal(number, SIG_DFL);
+    ::close(std::exchange(write_end_, -1));
+  }
+
+ private:
+  static constexpr std::array numbers = {SIGINT, SIGTERM};
+
+  void watch() {
+    char number = 0;
+    if (::read(read_end_.get(), &number, 1) != 1) return;
+    act_();
+    ::signal(number, SIG_DFL);
+    ::kill(::getpid(), number);
+  }
+
+  static inline int write_end_ = -1;
+  std::function<void()> act_;
+  FileDescriptor read_end_;
+  std::jthread watcher_;
+};
+
+JobOptions options_of_jobs(const ParsedArguments& parsed, const ChosenSearch& chosen,
+                           const std::function<void(const std::string&)>& say) {
+  JobOptions options;
+  options.program = parsed.has("job-program") ? text_of(parsed, "job-program") : own_executable();
+  options.target = chosen.header.device.target;
+  options.mixed_gpus = parsed.flag("mixed-gpus");
+  options.tries = static_cast<int>(parsed.get<std::int64_t>("job-tries"));
+  options.environment = job_environment(chosen.endpoints);
+  options.say = say;
+  return options;
+}
+
+std::optional<std::int64_t> minutes_in(const std::string& text) {
+  std::int64_t minutes = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), minutes);
+  constexpr std::int64_t month = 31 * 24 * 60;
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return minutes > 0 && minutes <= month ? std::optional(minutes) : std::nullopt;
+}
+
+/// What both kinds of launchers have in common.
+struct Launched {
+  std::shared_ptr<EvaluationLauncher> launcher;
+  std::function<void()> cancel;
+  std::function<std::optional<std::string>()> trouble;
+};
+
+Result<Launched> launch_on_slurm(const ParsedArguments& parsed, const JobFolder& folder,
+                                 JobOptions options) {
+  SlurmJobOptions slurm;
+  slurm.partition = text_of(parsed, "partition");
+  slurm.account = text_of(parsed, "account");
+  slurm.constraint = text_of(parsed, "constraint");
+  if (parsed.has("time")) slurm.time = text_of(parsed, "time");
+  if (parsed.has("slurm-flag")) slurm.flags = parsed.get<std::vector<std::string>>("slurm-flag");
+  auto launcher = SlurmLauncher::open(folder, std::move(slurm), std::move(options), {});
+  if (!launcher) return launcher.error();
+  const std::shared_ptr<SlurmLauncher> shared = std::move(*launcher);
+  return Launched{shared, [shared] { shared->cancel(); }, [shared] { return shared->trouble(); }};
+}
+
+Result<Launched> launch_by_command(const ParsedArguments& parsed, const JobFolder& folder,
+                                   JobOptions options) {
+  CommandTimes times;
+  if (parsed.has("time"))
+    times.deadline = std::chrono::minutes(*minutes_in(text_of(parsed, "time")));
+  auto launcher =
+      CommandLauncher::open(folder, text_of(parsed, "prefix"), std::move(options), times);
+  if (!launcher) return launcher.error();
+  const std::shared_ptr<CommandLauncher> shared = std::move(*launcher);
+  return Launched{shared, [shared] { shared->cancel(); },
+                  [shared]() -> std::optional<std::string> {
+                    if (!shared->is_cancelled()) return std::nullopt;
+                    return "interrupted: its jobs are ended";
+                  }};
+}
+
+Result<JobFolder> folder_for_jobs(const ParsedArguments& parsed, fs::path trajectory, bool fresh) {
+  const fs::path path = parsed.has("jobs-folder") ? fs::path(text_of(parsed, "jobs-folder"))
+                                                  : trajectory.replace_extension(".jobs");
+  Result<JobFolder> folder = JobFolder::open(path);
+  if (!folder || !fresh) return folder;
+  if (folder->is_used()) {
+    return Error{folder->path().string() +
+                 ": expected no jobs of another search there: remove the folder, or give another "
+                 "with --jobs-folder"};
+  }
+  folder->forget_gpu();
+  return folder;
+}
+
+}  // namespace
+
+void add_launcher_options(po::options_description& options) {
+  const auto text = [] { return po::value<std::string>(); };
+  options.add_options()("launcher", text()->default_value("local"),
+                        "who evaluates: local (this machine's GPUs), slurm, command")(
+      "prefix", text(), "command: what goes before the program, as a shell reads it: 'ssh gpu7'")(
+      "partition", text(), "slurm: partition")("account", text(), "slurm: account")(
+      "constraint", text(), "slurm: features that nodes must have")(
+      "slurm-flag", po::value<std::vector<std::string>>()->composing(),
+      "slurm: one more option of sbatch, as --slurm-flag=--mem=32G; several")(
+      "time", text(), "longest time of a job: slurm's format (15), minutes for command (60)")(
+      "jobs", po::value<std::int64_t>()->default_value(32), "jobs in the queue at once")(
+      "jobs-folder", text(), "folder that this machine and the nodes share; NAME.jobs by default")(
+      "job-program", text(), "this program's path on the nodes, where it is another")(
+      "job-tries", po::value<std::int64_t>()->default_value(3),
+      "jobs for a candidate that end without a result before it is given up");
+}
+
+Result<Ok> check_launcher_options(const ParsedArguments& parsed) {
+  const std::string& launcher = parsed.get<std::string>("launcher");
+  if (launcher != "local" && launcher != "slurm" && launcher != "command") {
+    return Error{"--launcher " + one_line(launcher, 64) + ": expected local, slurm or command"};
+  }
+  const auto refuse = [&](const char* option, const char* with) {
+    return Error{std::string("--") + option + ": expected --launcher " + with + " with it"};
+  };
+  for (const char* option : slurm_options) {
+    if (parsed.given(option) && launcher != "slurm") return refuse(option, "slurm");
+  }
+  for (const char* option : job_options) {
+    if (option == std::string_view("mixed-gpus")) continue;
+    if (parsed.given(option) && launcher == "local") return refuse(option, "slurm or command");
+  }
+  if (parsed.given("prefix") && launcher != "command") return refuse("prefix", "command");
+  if (parsed.given("gpus") && launcher != "local") return refuse("gpus", "local");
+  if (launcher == "command" && text_of(parsed, "prefix").empty()) {
+    return Error{"--launcher command: expected --prefix, what goes before the program: 'ssh gpu7'"};
+  }
+  if (launcher == "command" && parsed.has("time") && !minutes_in(text_of(parsed, "time"))) {
+    return Error{"--time: expected a number of minutes with --launcher command"};
+  }
+  const std::int64_t jobs = parsed.get<std::int64_t>("jobs");
+  if (jobs < 1 || jobs > most_jobs) return Error{"--jobs: expected 1 to 1024"};
+  const std::int64_t tries = parsed.get<std::int64_t>("job-tries");
+  if (tries < 1 || tries > 100) return Error{"--job-tries: expected 1 to 100"};
+  return Ok{};
+}
+
+Result<LaunchedEvaluator> launched_evaluator(const ParsedArguments& parsed,
+                                             const fs::path& trajectory, bool fresh,
+                                             const ChosenSearch& chosen,
+                                             std::function<void(const std::string&)> say) {
+  const Header& header = chosen.header;
+  const std::string& kind = parsed.get<std::string>("launcher");
+  LaunchedEvaluator result;
+  if (kind == "local") {
+    const auto gpus = gpus_for(parsed, header.device.target);
+    if (!gpus) return gpus.error();
+    result.options =
+        local_evaluator(*gpus, header.settings.references, header.device.target, std::move(say));
+    return result;
+  }
+  const Result<JobFolder> folder = folder_for_jobs(parsed, trajectory, fresh);
+  if (!folder) return folder.error();
+  JobOptions jobs = options_of_jobs(parsed, chosen, say);
+  Result<Launched> launched = kind == "slurm" ? launch_on_slurm(parsed, *folder, std::move(jobs))
+                                              : launch_by_command(parsed, *folder, std::move(jobs));
+  if (!launched) {
+    if (fresh && !parsed.has("jobs-folder")) fs::remove_all(folder->path());
+    return launched.error();
+  }
+  EvaluateOptions evaluate;
+  evaluate.references = header.settings.references;
+  result.options = compiling_evaluator(header.device.target, 0, std::move(say));
+  result.options.pool.workers_differ = false;
+  result.options.pool.trouble = [trouble = launched->trouble]() -> std::optional<Interruption> {
+    auto message = trouble();
+    if (!message) return std::nullopt;
+    return Interruption{Interruption::Kind::failed, std::move(*message)};
+  };
+  result.options.workers = [launcher = launched->launcher, evaluate,
+                            count = parsed.get<std::int64_t>("jobs")] {
+    std::vector<EvaluationWorker> workers;
+    for (std::int64_t i = 0; i < count; ++i) {
+      workers.push_back({"job " + std::to_string(i + 1), [launcher, evaluate](const auto& one) {
+                           return launcher->evaluate(one, evaluate);
+                         }});
+    }
+    return Result<std::vector<EvaluationWorker>>(std::move(workers));
+  };
+  result.options.settled = [folder = *folder, evaluate](const Candidate& candidate) {
+    folder.remove_result(JobFolder::key_of(candidate, evaluate));
+  };
+  result.recorded = [folder = *folder] { folder.clear(); };
+  result.interruption = std::make_shared<OnInterruption>(launched->cancel);
+  return result;
+}
+
+int evaluate_job_command(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 2) return bad_input({"evaluate-job: expected FOLDER KEY"});
+  const Result<Ok> done = run_job(
+      arguments[0], arguments[1], [](const Candidate& candidate, const EvaluateOptions& options) {
+        EvaluationReport report = LocalLauncher().evaluate(candidate, options);
+        report.toolchain = toolchain_text();
+        return report;
+      });
+  return done ? exit_good : bad_input(done.error());
+}
+
+}  // namespace rekernel

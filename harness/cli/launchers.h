@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "harness/cli/command.h"
+#include "harness/cli/search_options.h"
+#include "ops/result.h"
+#include "replay/device_evaluator.h"
+
+namespace rekernel {
+
+/// --launcher and what goes with it.
+void add_launcher_options(boost::program_options::options_description& options);
+/// That no option is given which the chosen launcher would not heed.
+Result<Ok> check_launcher_options(const ParsedArguments& parsed);
+
+/// Evaluates where the options say.
+struct LaunchedEvaluator {
+  DeviceEvaluatorOptions options;
+  /// What to do once everything is recorded; may be empty.
+  std::function<void()> recorded;
+  /// Cancels jobs on SIGINT and SIGTERM while it lives; null where none are launched.
+  std::shared_ptr<void> interruption;
+};
+
+/// Checks what can be checked before anything is asked or paid. `fresh`: the search begins, and
+/// takes no results that lie about.
+Result<LaunchedEvaluator> launched_evaluator(const ParsedArguments& parsed,
+                                             const std::filesystem::path& trajectory, bool fresh,
+                                             const ChosenSearch& chosen,
+                                             std::function<void(const std::string&)> say);
+
+}  // namespace rekernel

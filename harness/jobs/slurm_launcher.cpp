@@ -1,0 +1,526 @@
+#include "harness/jobs/slurm_launcher.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/process/tool.h"
+
+namespace rekernel {
+
+namespace {
+
+/// Failures of one node, without a success between them, behind which it gets no more jobs.
+constexpr int most_strikes = 2;
+constexpr std::size_t most_tasks_together = 100;
+/// Of jobs like those that Slurm took before.
+constexpr int most_refusals = 4;
+
+/// One a line, the lines numbered as the tasks are.
+std::string manifest(const std::vector<std::string>& keys) { return joined(keys, "\n") + "\n"; }
+
+std::vector<std::string> lines_in(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return printed("%.3g", static_cast<double>(time.count()) / 1000) + " s";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SlurmLauncher>> SlurmLauncher::open(JobFolder folder, SlurmJobOptions slurm,
+                                                           JobOptions options, SlurmTimes times) {
+  std::unique_ptr<SlurmLauncher> launcher(
+      new SlurmLauncher(std::move(folder), std::move(slurm), std::move(options), times));
+  ToolCommand trial;
+  trial.arguments = sbatch_arguments(launcher->slurm_, "rekernel-trial", 1, {});
+  trial.arguments.insert(trial.arguments.begin() + 1, "--test-only");
+  trial.input = launcher->job_script("trial");
+  trial.environment = launcher->options_.environment;
+  trial.deadline = times.answer;
+  const Result<ToolOutcome> outcome = run_tool(trial);
+  if (!outcome) return outcome.error();
+  if (outcome->exit_status == no_such_program) {
+    return Error{
+        "--launcher slurm: no sbatch here: expected Slurm's commands, as a login node has them"};
+  }
+  if (!outcome->good() && refusal_of(outcome->last_words) != SlurmRefusal::full) {
+    return Error{"--launcher slurm: Slurm takes no such job: " + outcome->last_words};
+  }
+  launcher->server_ =
+      std::jthread([own = launcher.get()](const std::stop_token& stop) { own->serve(stop); });
+  return launcher;
+}
+
+SlurmLauncher::SlurmLauncher(JobFolder folder, SlurmJobOptions slurm, JobOptions options,
+                             SlurmTimes times)
+    : folder_(std::move(folder)),
+      slurm_(std::move(slurm)),
+      options_(std::move(options)),
+      times_(times),
+      largest_array_(most_tasks_together),
+      largest_batch_(most_tasks_together),
+      pause_(times.pause) {}
+
+SlurmLauncher::~SlurmLauncher() {
+  if (server_.joinable()) {
+    server_.request_stop();
+    server_.join();
+  }
+}
+
+// ── For those who wait ─────────────────────────────────────────────────────────────────────────
+
+EvaluationReport SlurmLauncher::evaluate(const Candidate& candidate,
+                                         const EvaluateOptions& options) {
+  EvaluationReport blank = blank_report(candidate);
+  EvaluateOptions own = options;
+  own.device = 0;  // of those that Slurm gives the job
+  Result<std::string> key = folder_.put_request(candidate, own);
+  if (!key) {
+    blank.failure = key.error().message;
+    return blank;
+  }
+  std::future<EvaluationReport> report;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || cancelling_) {
+      blank.failure = "cancelled";
+      return blank;
+    }
+    asked_.push_back({std::move(*key), std::move(blank), Promise()});
+    report = asked_.back().promise.get_future();
+  }
+  return report.get();
+}
+
+std::optional<std::string> SlurmLauncher::trouble() const {
+  const std::lock_guard lock(mutex_);
+  if (cancelling_) return "interrupted: its jobs are cancelled";
+  if (trouble_.empty()) return std::nullopt;
+  return trouble_;
+}
+
+void SlurmLauncher::cancel() {
+  std::unique_lock lock(mutex_);
+  cancelling_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return closed_; });
+}
+
+// ── The thread ─────────────────────────────────────────────────────────────────────────────────
+
+void SlurmLauncher::serve(const std::stop_token& stop) {
+  bool cancelling = false;
+  while (!stop.stop_requested() && !cancelling) {
+    take_asked();
+    collect_results();
+    const bool asks = !tasks_.empty() && Clock::now() >= next_query_;
+    if (asks && (!known_ || waiting_.size() < tasks_.size())) query();
+    if (known_) {
+      give_up_waiting();
+      submit();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, times_.look, [&] { return cancelling_; });
+    cancelling = cancelling_;
+  }
+  if (cancelling) cancel_all();
+  const std::lock_guard lock(mutex_);
+  for (auto task = tasks_.begin(); task != tasks_.end();) fail(task++, "cancelled");
+  for (Asked& asked : asked_) {
+    asked.blank.failure = "cancelled";
+    asked.promise.set_value(std::move(asked.blank));
+  }
+  asked_.clear();
+  closed_ = true;
+  changed_.notify_all();
+}
+
+void SlurmLauncher::take_asked() {
+  std::vector<Asked> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    asked.swap(asked_);
+  }
+  for (Asked& one : asked) {
+    const auto [task, is_new] = tasks_.try_emplace(one.key);
+    task->second.waiting.push_back(std::move(one.promise));
+    if (!is_new) continue;
+    task->second.blank = std::move(one.blank);
+    const auto adopted = adopted_.find(one.key);
+    if (!known_ || adopted == adopted_.end()) {
+      waiting_.insert(one.key);
+    } else {
+      std::tie(task->second.batch, task->second.index) = adopted->second;
+      adopted_.erase(adopted);
+    }
+  }
+}
+
+void SlurmLauncher::collect_results() {
+  if (tasks_.empty()) return;
+  for (const std::string& key : folder_.results()) {
+    const auto task = tasks_.find(key);
+    if (task == tasks_.end()) continue;
+    Result<JobResult> result = folder_.read_result(key);
+    if (!result) {
+      folder_.remove_result(key);
+      try_again(task, result.error().message);
+      continue;
+    }
+    const std::string node = "node " + result->node + ": ";
+    const auto refusal = folder_.refusal(*result, options_.target, options_.mixed_gpus);
+    if (refusal || !result->report.failure.empty()) {
+      folder_.remove_result(key);
+      const std::string why = refusal ? *refusal : node + result->report.failure;
+      if (refusal || ++strikes_[result->node] >= most_strikes) exclude(result->node, why);
+      try_again(task, why);
+    } else {
+      strikes_.erase(result->node);
+      finish(task, result->report);
+    }
+  }
+}
+
+// ── What Slurm knows ───────────────────────────────────────────────────────────────────────────
+
+Result<std::string> SlurmLauncher::ask_slurm(const std::vector<std::string>& arguments,
+                                             const std::string& input) const {
+  ToolCommand command;
+  command.arguments = arguments;
+  command.input = input;
+  command.environment = options_.environment;
+  command.deadline = times_.answer;
+  Result<ToolOutcome> outcome = run_tool(command);
+  if (!outcome) return outcome.error();
+  if (!outcome->good()) return Error{outcome->last_words};
+  return std::move(outcome->output);
+}
+
+void SlurmLauncher::query() {
+  next_query_ = Clock::now() + times_.query;
+  if (!known_) adopt();
+  std::vector<std::string> names;
+  for (const Batch& batch : batches_) names.push_back(batch.name);
+  std::vector<SlurmTask> listed;
+  if (!names.empty()) {
+    const Result<std::string> output = ask_slurm(squeue_arguments(names));
+    Result<std::vector<SlurmTask>> tasks = output ? parse_squeue(*output) : output.error();
+    if (!tasks) {
+      if (!std::exchange(silent_, true)) {
+        say("Slurm does not tell what became of the jobs, which go on: " + tasks.error().message +
+            "; asked again every " + seconds_text(times_.query));
+      }
+      return;
+    }
+    if (std::exchange(silent_, false)) say("Slurm answers again");
+    listed = std::move(*tasks);
+  }
+  if (!known_) settle_adopted(listed);
+  known_ = true;
+  note_states(listed);
+}
+
+/// Batches of an earlier run, before their states are known.
+void SlurmLauncher::adopt() {
+  if (!batches_.empty()) return;  // read before, by a query that failed
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(folder_.batch(""), failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const Result<std::string> text = read_file(at->path());
+    if (!text) continue;
+    Batch& batch = batches_.emplace_back();
+    batch.name = at->path().filename().string();
+    batch.keys = lines_in(*text);
+    for (std::size_t i = 0; i < batch.keys.size(); ++i) adopted_[batch.keys[i]] = {&batch, i};
+  }
+}
+
+/// Of an earlier run's tasks, those that still go on are waited for.
+void SlurmLauncher::settle_adopted(const std::vector<SlurmTask>& listed) {
+  std::set<std::pair<std::string, std::size_t>> going_on;
+  for (const SlurmTask& task : listed) {
+    if (!is_over(task)) going_on.insert({task.name, task.index});
+  }
+  for (auto adopted = adopted_.begin(); adopted != adopted_.end();) {
+    const auto& [batch, index] = adopted->second;
+    const bool goes_on = going_on.contains({batch->name, index});
+    const auto task = tasks_.find(adopted->first);
+    if (goes_on) ++batch->open;
+    if (goes_on && task != tasks_.end()) {
+      task->second.batch = batch;
+      task->second.index = index;
+      waiting_.erase(adopted->first);
+    }
+    adopted = goes_on && task == tasks_.end() ? std::next(adopted) : adopted_.erase(adopted);
+  }
+}
+
+void SlurmLauncher::note_states(const std::vector<SlurmTask>& listed) {
+  std::map<std::pair<std::string, std::size_t>, const SlurmTask*> by_place;
+  std::map<std::string, std::string> jobs;
+  for (const SlurmTask& task : listed) {
+    by_place[{task.name, task.index}] = &task;
+    jobs[task.name] = task.job;
+  }
+  for (Batch& batch : batches_) {
+    if (batch.job.empty() && jobs.contains(batch.name)) batch.job = jobs[batch.name];
+  }
+  for (auto task = tasks_.begin(); task != tasks_.end();) {
+    const auto current = task++;
+    if (!current->second.batch) continue;
+    const auto found = by_place.find({current->second.batch->name, current->second.index});
+    if (found == by_place.end()) {
+      SlurmTask unknown;
+      unknown.job = current->second.batch->job;
+      note_end(current, unknown);
+    } else if (is_over(*found->second)) {
+      note_end(current, *found->second);
+    } else {
+      current->second.over_since.reset();
+      const std::string& reason = found->second->reason;
+      if (found->second->state == "PENDING" && reason != "None" && told_.insert(reason).second) {
+        say("jobs wait in Slurm's queue: " + reason);
+      }
+    }
+  }
+  batches_.remove_if([&](const Batch& batch) {
+    if (batch.open > 0) return false;
+    std::error_code ignored;
+    std::filesystem::remove(folder_.batch(batch.name), ignored);
+    return true;
+  });
+}
+
+void SlurmLauncher::note_end(Tasks::iterator task, const SlurmTask& ended) {
+  Task& own = task->second;
+  if (own.batch->job.empty()) {  // sbatch gave no answer, and the job is not there
+    detach(own);
+    waiting_.insert(task->first);
+    return;
+  }
+  if (!own.over_since) own.over_since = Clock::now();
+  own.ended = ended;
+}
+
+/// Results of jobs that are over, where they should have arrived by now.
+void SlurmLauncher::give_up_waiting() {
+  for (auto task = tasks_.begin(); task != tasks_.end();) {
+    const auto current = task++;
+    Task& own = current->second;
+    if (!own.over_since) continue;
+    const std::string& state = own.ended.state;
+    const bool may_have_one = state.empty() || state == "COMPLETED";
+    const auto patience = may_have_one ? times_.arrival : 2 * times_.look;
+    if (Clock::now() - *own.over_since < patience) continue;
+    const std::string why =
+        what_ended(own.ended, slurm_, folder_.path().string(), options_.program);
+    const int status = own.ended.wait_status;
+    if (status == no_shared_folder << 8 || status == no_program << 8) {
+      exclude(own.ended.node, why);
+    }
+    try_again(current, why);
+  }
+}
+
+// ── Submission ─────────────────────────────────────────────────────────────────────────────────
+
+void SlurmLauncher::submit() {
+  while (!waiting_.empty() && Clock::now() >= next_submission_) {
+    if (!submit_batch(std::min(waiting_.size(), largest_batch_))) return;
+  }
+}
+
+/// Whether the next may be tried.
+bool SlurmLauncher::submit_batch(std::size_t count) {
+  Batch& batch = batches_.emplace_back();
+  batch.keys.assign(waiting_.begin(),
+                    std::next(waiting_.begin(), static_cast<std::ptrdiff_t>(count)));
+  // The name is how the jobs are found again, by whoever reads the manifest.
+  batch.name =
+      "rekernel-" +
+      sha256_hex(folder_.token() + manifest(batch.keys) +
+                 std::to_string(std::chrono::system_clock::now().time_since_epoch().count()))
+          .substr(0, 16);
+  batch.open = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    Task& task = tasks_.at(batch.keys[i]);
+    task.batch = &batch;
+    task.index = i;
+    task.over_since.reset();
+    waiting_.erase(batch.keys[i]);
+  }
+  std::vector<std::string> nodes;
+  for (const auto& [node, why] : excluded_) nodes.push_back(node);
+  Result<Ok> written = write_file_atomically(folder_.batch(batch.name), manifest(batch.keys));
+  if (!written) {
+    take_back(batch);
+    end_submission(written.error().message);
+    return false;
+  }
+  const Result<std::string> answer =
+      ask_slurm(sbatch_arguments(slurm_, batch.name, count, nodes), job_script(batch.name));
+  if (answer) {
+    // "123" or "123;cluster"
+    batch.job = answer->substr(0, answer->find_first_of(";\n"));
+    largest_batch_ = std::min(2 * largest_batch_, largest_array_);
+    pause_ = times_.pause;
+    refusals_ = 0;
+    next_query_ = std::min(next_query_, Clock::now() + times_.query);
+    return true;
+  }
+  return note_refusal(answer.error().message, batch);
+}
+
+/// Nothing of it was submitted.
+void SlurmLauncher::take_back(Batch& batch) {
+  for (const std::string& key : batch.keys) {
+    tasks_.at(key).batch = nullptr;
+    waiting_.insert(key);
+  }
+  std::error_code ignored;
+  std::filesystem::remove(folder_.batch(batch.name), ignored);
+  batches_.pop_back();
+}
+
+bool SlurmLauncher::note_refusal(const std::string& message, Batch& batch) {
+  const std::size_t count = batch.keys.size();
+  const SlurmRefusal refusal = refusal_of(message);
+  if (refusal == SlurmRefusal::unreachable) {
+    next_query_ = Clock::now();  // is it there?
+  } else {
+    take_back(batch);
+  }
+  if (refusal == SlurmRefusal::array && count > 1) {
+    largest_array_ = largest_batch_ = count / 2;
+    return true;
+  }
+  if (refusal == SlurmRefusal::full) largest_batch_ = std::max<std::size_t>(1, count / 2);
+  // Such jobs were welcome once: a controller that has just begun knows no node yet.
+  const bool final = refusal == SlurmRefusal::permanent || refusal == SlurmRefusal::array;
+  if (final && ++refusals_ >= most_refusals) {
+    end_submission(message);
+    return false;
+  }
+  say("Slurm takes no job now: " + message + "; tried again in " + seconds_text(pause_));
+  next_submission_ = Clock::now() + pause_;
+  pause_ = std::min(2 * pause_, times_.longest_pause);
+  return false;
+}
+
+void SlurmLauncher::end_submission(const std::string& message) {
+  std::string text = "Slurm takes no more jobs: " + message;
+  for (const auto& [node, why] : excluded_) text += "; without node " + node + " (" + why + ")";
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = text;
+  }
+  const std::set<std::string> all = std::exchange(waiting_, {});
+  for (const std::string& key : all) fail(tasks_.find(key), text);
+}
+
+/// What runs on the node. It is copied there by Slurm: only from here on is the folder needed.
+std::string SlurmLauncher::job_script(const std::string& batch) const {
+  return "#!/bin/sh\n"
+         "folder=" +
+         shell_quoted(folder_.path().string()) +
+         "\n"
+         "program=" +
+         shell_quoted(options_.program) +
+         "\n"
+         "task=${SLURM_ARRAY_TASK_ID:-0}\n"
+         "[ \"$(cat \"$folder/token\" 2>/dev/null)\" = " +
+         folder_.token() + " ] || exit " + std::to_string(no_shared_folder) +
+         "\n"
+         "[ -x \"$program\" ] || exit " +
+         std::to_string(no_program) +
+         "\n"
+         "log=$folder/logs/" +
+         batch +
+         ".$task\n"
+         "key=$(sed -n \"$((task + 1))p\" \"$folder/batches/" +
+         batch +
+         "\")\n"
+         "\"$program\" evaluate-job \"$folder\" \"$key\" >\"$log\" 2>&1 || exit\n"
+         "rm -f \"$log\"\n";
+}
+
+// ── Ends ───────────────────────────────────────────────────────────────────────────────────────
+
+void SlurmLauncher::finish(Tasks::iterator task, const EvaluationReport& report) {
+  detach(task->second);
+  waiting_.erase(task->first);
+  folder_.remove_request(task->first);
+  for (Promise& promise : task->second.waiting) promise.set_value(report);
+  tasks_.erase(task);
+}
+
+void SlurmLauncher::fail(Tasks::iterator task, const std::string& why) {
+  EvaluationReport report = task->second.blank;
+  report.failure = why;
+  detach(task->second);
+  waiting_.erase(task->first);
+  for (Promise& promise : task->second.waiting) promise.set_value(report);
+  tasks_.erase(task);
+}
+
+void SlurmLauncher::try_again(Tasks::iterator task, const std::string& why) {
+  Task& own = task->second;
+  detach(own);
+  own.over_since.reset();
+  if (++own.tries >= options_.tries) {
+    return fail(task, "no result of " + counted(static_cast<std::size_t>(own.tries), "job") +
+                          ", of the last since: " + why);
+  }
+  say(own.blank.evaluation.kernel + ": " + why + "; submitted again (" +
+      std::to_string(own.tries + 1) + " of " + std::to_string(options_.tries) + ")");
+  waiting_.insert(task->first);
+}
+
+void SlurmLauncher::detach(Task& task) {
+  if (!task.batch) return;
+  Batch* const batch = std::exchange(task.batch, nullptr);
+  if (--batch->open > 0) return;
+  std::error_code ignored;
+  std::filesystem::remove(folder_.batch(batch->name), ignored);
+  batches_.remove_if([&](const Batch& one) { return &one == batch; });
+}
+
+void SlurmLauncher::exclude(const std::string& node, const std::string& why) {
+  if (node.empty() || !excluded_.emplace(node, why).second) return;
+  say("node " + node + " gets no more jobs: " + why);
+}
+
+void SlurmLauncher::cancel_all() {
+  std::vector<std::string> unknown, arguments = {"scancel", "--quiet"};
+  for (const Batch& batch : batches_) {
+    if (batch.job.empty()) unknown.push_back(batch.name);
+  }
+  if (!unknown.empty()) {
+    const Result<std::string> output = ask_slurm(squeue_arguments(unknown));
+    if (const auto listed = output ? parse_squeue(*output) : output.error()) {
+      note_states(*listed);
+    }
+  }
+  for (const Batch& batch : batches_) {
+    if (!batch.job.empty()) arguments.push_back(batch.job);
+  }
+  if (arguments.size() == 2) return;
+  say("cancelling " + counted(arguments.size() - 2, "job") + " (scancel) …");
+  const Result<std::string> answer = ask_slurm(arguments);
+  if (!answer) say("scancel: " + answer.error().message);
+}
+
+void SlurmLauncher::say(const std::string& text) const {
+  if (options_.say) options_.say(text);
+}
+
+}  // namespace rekernel

@@ -1,0 +1,66 @@
+#include "harness/process/tool.h"
+
+#include <cstring>
+#include <limits>
+
+#include "harness/process/isolate.h"
+
+namespace rekernel {
+
+Result<ToolOutcome> run_tool(const ToolCommand& tool) {
+  ChildCommand command;
+  // The child's words go to a pipe of their own, behind an empty message on its start.
+  command.arguments = {"/bin/sh", "-c", "printf '0:' >&3; exec \"$@\" >&3 3>&-", "sh"};
+  command.arguments.insert(command.arguments.end(), tool.arguments.begin(), tool.arguments.end());
+  command.input = tool.input;
+  command.environment = tool.environment;
+  command.limits.processor_time = std::chrono::hours(24 * 365);
+  command.limits.file_bytes = std::numeric_limits<std::int64_t>::max();
+  command.limits.open_files = 1 << 16;
+  command.startup_deadline = tool.deadline;
+  command.run_deadline = tool.deadline;
+  command.exit_deadline = tool.deadline;
+  command.stop = tool.stop;
+  Result<ChildOutcome> child = run_child(command);
+  if (!child) return child.error();
+  ToolOutcome outcome;
+  outcome.output = std::move(child->result);
+  outcome.last_words = std::move(child->last_words);
+  std::string instead;
+  switch (child->end) {
+    case ChildOutcome::End::exited:
+      outcome.exit_status = child->code;
+      instead = "it ended with status " + std::to_string(child->code);
+      break;
+    case ChildOutcome::End::signalled:
+      instead = std::string("it died of ") + ::strsignal(child->code);
+      break;
+    case ChildOutcome::End::startup_deadline:
+    case ChildOutcome::End::run_deadline:
+      outcome.late = true;
+      instead = "it did not end within " + std::to_string(tool.deadline.count() / 1000) + " s";
+      break;
+    case ChildOutcome::End::result_too_long:
+      instead = "it printed without end";
+      break;
+    case ChildOutcome::End::stopped:
+      instead = "it was stopped";
+      break;
+  }
+  if (outcome.last_words.empty()) outcome.last_words = instead;
+  return outcome;
+}
+
+std::string shell_quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char character : text) {
+    if (character == '\'') {
+      word += "'\\''";
+    } else {
+      word += character;
+    }
+  }
+  return word + "'";
+}
+
+}  // namespace rekernel

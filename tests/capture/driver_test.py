@@ -1,0 +1,136 @@
+"""How the driver of `rekernel capture` finds what to call in a program, without PyTorch and without a GPU."""
+
+import pathlib
+import sys
+import types
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "harness" / "capture"))
+sys.dont_write_bytecode = True
+import driver  # noqa: E402
+
+
+class Tensor:
+    is_cuda = True
+
+    def __init__(self, shape, dtype="float32", address=4096, contiguous=True):
+        self.shape, self.dtype, self.address, self.contiguous = shape, dtype, address, contiguous
+
+    def data_ptr(self):
+        return self.address
+
+    def numel(self):
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    def element_size(self):
+        return 4
+
+    def is_contiguous(self):
+        return self.contiguous
+
+    def stride(self):
+        return [1] * len(self.shape)
+
+
+def fake_torch():
+    torch = types.SimpleNamespace(Tensor=Tensor)
+    for name in ("float16", "bfloat16", "float32", "float64", "uint8", "int32"):
+        setattr(torch, name, name)
+    return torch
+
+
+def inputs_of(*shapes):
+    normal = {"kind": "normal", "a": 0, "b": 1}
+    tensors = [{"name": name, "dtype": "f32", "shape": shape, "role": "input", "distribution": normal}
+               for name, shape in shapes]
+    tensors.append({"name": "y", "dtype": "f32", "shape": [4, 8], "role": "output", "distribution": normal})
+    return driver.Inputs(fake_torch(), tensors)
+
+
+LAYERNORM = inputs_of(("x", [4, 8]), ("weight", [8]), ("bias", [8]))
+
+
+class Names(unittest.TestCase):
+    def refusal(self, inputs, given):
+        with self.assertRaises(driver.Refusal) as caught:
+            driver.assign_names(inputs, given)
+        return str(caught.exception)
+
+    def test_shapes_decide(self):
+        inputs = inputs_of(("input", [4, 8]), ("weight", [3, 3]), ("bias", [3]))
+        given = [("x", Tensor([4, 8])), ("conv.weight", Tensor([3, 3])), ("conv.bias", Tensor([3]))]
+        self.assertEqual(driver.assign_names(inputs, given),
+                         {"x": "input", "conv.weight": "weight", "conv.bias": "bias"})
+
+    def test_names_decide_where_shapes_do_not(self):
+        given = [("ln.bias", Tensor([8])), ("values", Tensor([4, 8])), ("ln.weight", Tensor([8]))]
+        self.assertEqual(driver.assign_names(LAYERNORM, given)["ln.bias"], "bias")
+        matmul = inputs_of(("a", [2, 2]), ("b", [2, 2]))
+        given = [("B", Tensor([2, 2])), ("A", Tensor([2, 2]))]
+        self.assertEqual(driver.assign_names(matmul, given), {"B": "b", "A": "a"})
+
+    def test_what_nothing_decides_is_an_error(self):
+        self.assertIn("could be weight or bias: name it so",
+                      self.refusal(LAYERNORM, [("gain", Tensor([8]))]))
+        self.assertIn("none of the problem's inputs: x f32[4, 8]",
+                      self.refusal(LAYERNORM, [("x", Tensor([4, 9]))]))
+        self.assertIn("none of the problem's inputs",
+                      self.refusal(LAYERNORM, [("x", Tensor([4, 8], "float16"))]))
+        self.assertIn("two tensors", self.refusal(LAYERNORM, [("x", Tensor([4, 8])), ("z", Tensor([4, 8]))]))
+        self.assertIn("nothing for the problem's input bias, weight",
+                      self.refusal(LAYERNORM, [("x", Tensor([4, 8]))]))
+
+
+class Entry(unittest.TestCase):
+    def find(self, wanted=None, **members):
+        module = types.SimpleNamespace(**members)
+        return driver.find_entry(module, inputs_of(("x", [4, 8])), wanted)
+
+    def refusal(self, **members):
+        with self.assertRaises(driver.Refusal) as caught:
+            self.find(**members)
+        return str(caught.exception)
+
+    def test_a_function_of_the_inputs_by_name(self):
+        entry, name = self.find(helper=lambda a, b: a, softmax=lambda x: x + 1)
+        self.assertEqual(name, "softmax")
+        self.assertEqual(entry.call({"x": 1}), 2)
+
+    def test_a_choice_among_several(self):
+        functions = {"fast": lambda x: "fast", "slow": lambda x: "slow"}
+        self.assertEqual(self.refusal(**functions), "the program has fast and slow; choose with --function")
+        self.assertEqual(self.find("slow", **functions)[0].call({"x": 1}), "slow")
+
+    def test_what_is_not_there(self):
+        self.assertIn("no ModelNew or Model", self.refusal(helper=lambda a: a))
+        self.assertEqual(self.refusal(wanted="quick", f=lambda x: x), "the program has no 'quick'")
+        self.assertIn("does not take exactly x", self.refusal(wanted="f", f=lambda z: z))
+        self.assertIn("without get_inputs()", self.refusal(ModelNew=type("ModelNew", (), {})))
+
+
+class Output(unittest.TestCase):
+    def refusal(self, output):
+        with self.assertRaises(driver.Refusal) as caught:
+            driver.check_output(LAYERNORM, {"x": Tensor([4, 8], address=4096)}, output)
+        return str(caught.exception)
+
+    def test_a_whole_tensor_of_its_own_is_expected(self):
+        driver.check_output(LAYERNORM, {"x": Tensor([4, 8], address=4096)}, Tensor([4, 8], address=8192))
+        self.assertIn("gives a NoneType", self.refusal(None))
+        self.assertIn("expected f32[4, 8]", self.refusal(Tensor([8, 4])))
+        self.assertIn("expected row-major order", self.refusal(Tensor([4, 8], contiguous=False)))
+        self.assertIn("lies in its input 'x'", self.refusal(Tensor([4, 8], address=4160)))
+
+
+class Programs(unittest.TestCase):
+    def test_one_that_cannot_be_loaded_is_named(self):
+        with self.assertRaises(driver.Refusal) as caught:
+            driver.load_program("/nowhere/program.py")
+        self.assertIn("cannot be loaded: FileNotFoundError", str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()

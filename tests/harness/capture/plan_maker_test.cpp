@@ -1,0 +1,273 @@
+#include "harness/capture/plan_maker.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "harness/base/files.h"
+#include "harness/candidate/code.h"
+#include "harness/compile/compile.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Logs of real programs, as the recorder wrote them on an H200.
+const fs::path recorded = fs::path(REKERNEL_SOURCE_DIR) / "tests/harness/capture/recorded";
+
+std::string log_text(const std::string& program) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(recorded / program)) {
+    if (entry.path().extension() == ".log") return read_file(entry.path()).value();
+  }
+  return {};
+}
+
+Result<Candidate> plan_of(const std::string& log, const std::string& program,
+                          const std::string& problem) {
+  const Result<Recording> recording = read_recording(log, program);
+  if (!recording) return recording.error();
+  const ModuleBytes modules = [&](const std::string& file) {
+    return read_file(recorded / program / file);
+  };
+  return make_plan(*recording, modules, *find_problem(problem), "sm_90a", "captured",
+                   program + ".py");
+}
+
+/// The log of the Triton softmax with something else in it. Every occurrence counts: both calls.
+class Changed {
+ public:
+  Changed& with(const std::string& before, const std::string& after, int most = 1 << 20) {
+    std::size_t at = 0;
+    int count = 0;
+    for (; count < most && (at = log_.find(before, at)) != std::string::npos; ++count) {
+      log_.replace(at, before.size(), after);
+      at += after.size();
+    }
+    EXPECT_GT(count, 0) << before;
+    return *this;
+  }
+  /// A line right before each launch.
+  Changed& before_launches(const std::string& line, int most = 1 << 20) {
+    return with(launch_begin, line + "\n" + std::string(launch_begin), most);
+  }
+  Result<Candidate> plan() const { return plan_of(log_, "triton_softmax", "softmax"); }
+  std::string complaint() const {
+    const Result<Candidate> candidate = plan();
+    return candidate ? "" : candidate.error().message;
+  }
+
+ private:
+  static constexpr const char* launch_begin = R"({"event":"call","name":"cuLaunchKernelEx")";
+  std::string log_ = log_text("triton_softmax");
+};
+
+const KernelLaunch& launch_at(const Candidate& candidate, std::size_t i) {
+  return std::get<KernelLaunch>(candidate.program.steps.at(i));
+}
+
+std::string call(const std::string& name) {
+  return R"({"event":"call","name":")" + name + R"(","thread":1091})";
+}
+
+/// Device memory that is no tensor of the problem.
+constexpr const char* elsewhere =
+    R"({"address":1052672,"start":1048576,"bytes":8192,"type":2,"managed":0,"device":0})";
+
+TEST(PlanMaker, TakesATritonProgramsLaunch) {
+  const Result<Candidate> candidate = Changed().plan();
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  EXPECT_EQ(candidate->program.language, Language::cubin);
+  EXPECT_TRUE(candidate->program.modules.empty());
+  EXPECT_TRUE(candidate->program.workspaces.empty());
+  ASSERT_EQ(candidate->program.steps.size(), 1u);
+  const KernelLaunch& launch = launch_at(*candidate, 0);
+  EXPECT_EQ(launch.kernel, "row_softmax");
+  EXPECT_EQ(launch.grid[0].count, 4096);
+  EXPECT_EQ(launch.block, (std::array<std::int64_t, 3>{256, 1, 1}));
+  EXPECT_EQ(launch.dynamic_shared_bytes, 32);
+  ASSERT_EQ(launch.args.size(), 5u);
+  EXPECT_EQ(std::get<BufferArgument>(launch.args[0]).buffer, "y");
+  EXPECT_EQ(std::get<BufferArgument>(launch.args[1]).buffer, "x");
+  EXPECT_EQ(std::get<ScalarArgument>(launch.args[2]), ScalarArgument(std::int32_t{65536}));
+  EXPECT_EQ(std::get<BytesArgument>(launch.args[3]).bytes, std::string(8, '\0'));
+  const Result<CompiledProgram> code = program_from(candidate->program.source, {});
+  ASSERT_TRUE(code.ok());
+  const Result<Ok> fits = check_launches(candidate->program, *code, "plan");
+  EXPECT_TRUE(fits.ok()) << fits.error().message;
+}
+
+TEST(PlanMaker, TakesWhatTorchCompileLaunches) {
+  const Result<Candidate> candidate =
+      plan_of(log_text("compile_layernorm"), "compile_layernorm", "layernorm");
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  ASSERT_EQ(candidate->program.steps.size(), 3u);
+  EXPECT_EQ(candidate->program.modules.size(), 2u);
+  EXPECT_EQ(launch_at(*candidate, 0).module, 0);
+  EXPECT_EQ(launch_at(*candidate, 2).module, 2);
+  EXPECT_EQ(launch_at(*candidate, 2).kernel, "triton_poi_fused_native_layer_norm_2");
+  EXPECT_EQ(std::get<BufferArgument>(launch_at(*candidate, 0).args[0]).buffer, "x");
+  ASSERT_FALSE(candidate->program.workspaces.empty());
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Result<CompiledProgram> code =
+        program_from(module_program(candidate->program, i).source, {});
+    ASSERT_TRUE(code.ok());
+    EXPECT_NE(code->find(launch_at(*candidate, i).kernel), nullptr);
+  }
+  // The plan as text is the same plan: what is written is what is judged.
+  const Result<Candidate> again =
+      parse_candidate(candidate_json(*candidate), code_of(candidate->program), "kernel.json");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(candidate_sha256(*again), candidate_sha256(*candidate));
+}
+
+TEST(PlanMaker, SaysWhatCannotBeCaptured) {
+  EXPECT_NE(Changed()
+                .before_launches(call("cuMemcpyDtoHAsync_v2"))
+                .complaint()
+                .find("cuMemcpyDtoHAsync copies from the device to the host"),
+            std::string::npos);
+  EXPECT_NE(Changed().before_launches(call("cuMemcpyHtoDAsync_v2")).complaint().find("the host's"),
+            std::string::npos);
+  EXPECT_EQ(Changed().before_launches(call("cuLaunchHostFunc")).complaint(),
+            "cuLaunchHostFunc runs host code in the stream");
+  EXPECT_EQ(Changed().before_launches(call("cuMemAllocManaged")).complaint(),
+            "cuMemAllocManaged uses pinned or managed memory");
+  EXPECT_EQ(Changed().before_launches(call("cuMagic_v3")).complaint(),
+            "cuMagic is not known to leave the work on the device as it is");
+  EXPECT_EQ(Changed().with(R"("type":2)", R"("type":1)").complaint(),
+            "kernel row_softmax: uses memory of the host");
+  EXPECT_EQ(Changed().with(R"("managed":0)", R"("managed":1)").complaint(),
+            "kernel row_softmax: uses managed memory");
+  EXPECT_EQ(Changed().with(R"("device":0)", R"("device":1)", 1).complaint(),
+            "kernel row_softmax: uses several devices");
+}
+
+TEST(PlanMaker, WantsTheSameLaunchesTwice) {
+  EXPECT_EQ(Changed().with(R"("bytes":"00000100")", R"("bytes":"00000200")", 1).complaint(),
+            "step 0 of the two recorded calls differs: kernel row_softmax: parameter 2, byte 2");
+  EXPECT_EQ(Changed().with(R"("grid":[4096,1,1])", R"("grid":[4095,1,1])", 1).complaint(),
+            "step 0 of the two recorded calls differs: kernel row_softmax: its grid, block, "
+            "attributes or module");
+  const std::string memset = R"({"event":"call","name":"cuMemsetD8Async","thread":1091,)"
+                             R"("stream":0,"to":)" +
+                             std::string(elsewhere) + R"(,"value":0,"width":1,"count":4})";
+  EXPECT_EQ(Changed().before_launches(memset, 1).complaint(),
+            "step 0 of the two recorded calls differs: another kind of work");
+  std::string log = log_text("triton_softmax");
+  log.resize(log.find(R"("call":2)"));
+  log.resize(log.rfind('\n') + 1);
+  const Result<Candidate> once = plan_of(log, "triton_softmax", "softmax");
+  ASSERT_FALSE(once.ok());
+  EXPECT_EQ(once.error().message, "recorded 1 whole call; expected 2");
+}
+
+TEST(PlanMaker, WantsOneRowOfWork) {
+  const std::string other_stream = R"({"event":"call","name":"cuMemsetD8Async","thread":1091,)"
+                                   R"("stream":77,"to":)" +
+                                   std::string(elsewhere) + R"(,"value":0,"width":1,"count":4})";
+  EXPECT_EQ(Changed().before_launches(other_stream).complaint(),
+            "works in several streams; expected one");
+  const std::string other_thread = R"({"event":"call","name":"cuMemsetD8Async","thread":1092,)"
+                                   R"("stream":0,"to":)" +
+                                   std::string(elsewhere) + R"(,"value":0,"width":1,"count":4})";
+  EXPECT_EQ(Changed().before_launches(other_thread).complaint(),
+            "works from several threads; expected one");
+  EXPECT_EQ(Changed()
+                .with(R"("name":"cuLaunchKernelEx","thread":1091,)",
+                      R"("name":"cuLaunchKernelEx","thread":1091,"result":701,)")
+                .complaint(),
+            "cuLaunchKernelEx failed with CUDA error 701");
+  // A result that was kept on the host needs no launch.
+  std::string log = log_text("triton_softmax");
+  for (std::size_t at; (at = log.find(R"("name":"cuLaunchKernelEx")")) != std::string::npos;) {
+    const std::size_t begin = log.rfind('\n', at) + 1;
+    log.erase(begin, log.find('\n', at) + 1 - begin);
+  }
+  const Result<Candidate> none = plan_of(log, "triton_softmax", "softmax");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().message, "launches no kernel inside of the call");
+}
+
+TEST(PlanMaker, KeepsMemsetsAndCopies) {
+  const auto step = [](const std::string& name, const std::string& rest) {
+    return R"({"event":"call","name":")" + name + R"(","thread":1091,"stream":0,)" + rest + "}";
+  };
+  const std::string to = R"("to":)" + std::string(elsewhere);
+  const Result<Candidate> candidate =
+      Changed()
+          .before_launches(step("cuMemsetD8Async", to + R"(,"value":7,"width":1,"count":100)"))
+          .before_launches(step("cuMemsetD32Async", to + R"(,"value":9,"width":4,"count":10)"))
+          .before_launches(step("cuMemcpyDtoDAsync_v2",
+                                to + R"(,"from":)" + std::string(elsewhere) + R"(,"count":64)"))
+          .plan();
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  ASSERT_EQ(candidate->program.steps.size(), 4u);
+  const auto& memset = std::get<Memset>(candidate->program.steps[0]);
+  EXPECT_EQ(memset.value, 7);
+  EXPECT_EQ(memset.bytes, 100);
+  ASSERT_EQ(candidate->program.workspaces.size(), 1u);
+  EXPECT_EQ(candidate->program.workspaces[0].bytes, 4096);  // from the address to the end
+  EXPECT_EQ(launch_at(*candidate, 1).kernel, "fill_bytes");
+  EXPECT_EQ(launch_at(*candidate, 2).kernel, "copy_bytes");
+  EXPECT_EQ(launch_at(*candidate, 2).module, 1);
+  EXPECT_EQ(launch_at(*candidate, 3).module, 0);
+  ASSERT_EQ(candidate->program.modules.size(), 1u);
+  EXPECT_EQ(candidate->program.modules[0].language, Language::cuda);
+
+  EXPECT_EQ(
+      Changed()
+          .before_launches(step("cuMemsetD8Async", to + R"(,"value":7,"width":1,"count":5000)"))
+          .complaint(),
+      "a memset reaches behind the end of its memory");
+}
+
+TEST(PlanMaker, ExpandsGraphsThatAreChains) {
+  const std::string log = log_text("triton_softmax");
+  const std::size_t at = log.find(R"("name":"cuLaunchKernelEx")");
+  const std::size_t begin = log.find(R"("kernel")", at);
+  const std::string launch = log.substr(begin, log.find('\n', at) - begin);
+  const std::string node = R"({"event":"node","type":0,)" + launch;
+  // The second call's addresses are the first one's: a graph keeps its own.
+  const auto with_graph = [&](const std::string& edges) {
+    std::string text = log;
+    for (std::size_t line;
+         (line = text.find(R"("name":"cuLaunchKernelEx")")) != std::string::npos;) {
+      const std::size_t from = text.rfind('\n', line) + 1;
+      text.replace(from, text.find('\n', line) - from,
+                   R"({"event":"call","name":"cuGraphLaunch","thread":1091,"stream":0,"graph":5})");
+    }
+    const std::size_t second = text.find(R"("call": 2)") != std::string::npos
+                                   ? text.find(R"("call": 2)")
+                                   : text.find(R"("call":2)");
+    const std::size_t first = text.find(R"("tensors":)");
+    const std::string tensors = text.substr(first, text.find('\n', first) - first);
+    const std::size_t other = text.find(R"("tensors":)", second);
+    text.replace(other, text.find('\n', other) - other, tensors);
+    return text.insert(text.find('\n') + 1, R"({"event":"graph","graph":5,"nodes":[)" + node + "," +
+                                                node + R"(],"edges":[)" + edges + "]}\n");
+  };
+  const Result<Candidate> chain = plan_of(with_graph("[1,0]"), "triton_softmax", "softmax");
+  ASSERT_TRUE(chain.ok()) << chain.error().message;
+  EXPECT_EQ(chain->program.steps.size(), 2u);
+  const Result<Candidate> branches = plan_of(with_graph(""), "triton_softmax", "softmax");
+  ASSERT_FALSE(branches.ok());
+  EXPECT_EQ(branches.error().message, "launches a graph whose nodes may overlap");
+}
+
+TEST(PlanMaker, WantsTheProblemsTensors) {
+  const Result<Candidate> candidate =
+      plan_of(log_text("triton_softmax"), "triton_softmax", "layernorm");
+  ASSERT_FALSE(candidate.ok());
+  EXPECT_NE(candidate.error().message.find("tensor \"x\" has 1073741824 bytes"), std::string::npos)
+      << candidate.error().message;
+}
+
+TEST(PlanMaker, RefusesAKernelThatNoModuleHas) {
+  EXPECT_EQ(Changed().with("row_softmax", "row_hardmax").complaint(),
+            "kernel row_hardmax: is in none of the modules that were recorded");
+}
+
+}  // namespace
+}  // namespace rekernel

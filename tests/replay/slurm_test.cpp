@@ -1,0 +1,592 @@
+// Launchers against a real Slurm, which the test starts, and against commands. The evaluation
+// itself is made up (slurm_main.cpp), since no GPU is needed for what is tested here.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "fakes.h"
+#include "harness/jobs/command_launcher.h"
+#include "harness/jobs/slurm_launcher.h"
+#include "harness/process/isolate.h"
+#include "harness/process/tool.h"
+#include "replay/device_evaluator.h"
+#include "replay/reply.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr SlurmTimes short_times{milliseconds(100), milliseconds(400), seconds(3),
+                                 milliseconds(300), seconds(2),        seconds(3)};
+
+Candidate named(const std::string& name) {
+  auto candidate = parse_kernel_reply(testing::kernel_reply(name),
+                                      {"softmax", "test", "r1.i1.b1", "an idea", "sm_90a"});
+  if (!candidate) throw std::runtime_error(candidate.error().message);
+  candidate->name = name;
+  return std::move(*candidate);
+}
+
+/// A launcher on a folder, and what came out of it.
+struct Jobs {
+  explicit Jobs(const fs::path& where) : folder(where) {
+    options.program = own_executable();
+    options.target = "sm_90a";
+    options.say = [this](const std::string& text) {
+      const std::lock_guard lock(mutex);
+      said += text + "\n";
+    };
+  }
+
+  Result<std::unique_ptr<SlurmLauncher>> open() {
+    Result<JobFolder> opened = JobFolder::open(folder);
+    if (!opened) return opened.error();
+    return SlurmLauncher::open(std::move(*opened), slurm, options, short_times);
+  }
+
+  /// Evaluates candidates of these names at the same time; their failures, or "".
+  template <class Launcher>
+  std::map<std::string, std::string> evaluate(Launcher& launcher,
+                                              const std::vector<std::string>& names) {
+    std::map<std::string, std::future<EvaluationReport>> reports;
+    for (const std::string& name : names) {
+      reports[name] = std::async(std::launch::async,
+                                 [&launcher, name] { return launcher.evaluate(named(name), {}); });
+    }
+    std::map<std::string, std::string> failures;
+    for (auto& [name, report] : reports) {
+      const EvaluationReport got = report.get();
+      EXPECT_EQ(got.evaluation.kernel, name);
+      EXPECT_EQ(got.evaluation.message, got.failure.empty() ? "made up" : "") << name;
+      failures[name] = got.failure;
+    }
+    return failures;
+  }
+
+  /// The nodes on which it was begun, in order.
+  std::vector<std::string> begun(const std::string& name) const {
+    std::vector<std::string> nodes;
+    std::ifstream file(folder / ("begun." + name));
+    for (std::string line; std::getline(file, line);) nodes.push_back(line);
+    return nodes;
+  }
+
+  /// Until so many of these were begun.
+  bool waits_for(const std::vector<std::string>& names, std::ptrdiff_t count = 1) const {
+    for (int i = 0; i < 300; ++i) {
+      const auto is_begun = [&](const std::string& name) { return !begun(name).empty(); };
+      if (std::count_if(names.begin(), names.end(), is_begun) >= count) return true;
+      std::this_thread::sleep_for(milliseconds(100));
+    }
+    return false;
+  }
+
+  bool said_that(const std::string& part) {
+    const std::lock_guard lock(mutex);
+    return said.find(part) != std::string::npos;
+  }
+
+  fs::path folder;
+  SlurmJobOptions slurm;
+  JobOptions options;
+  std::mutex mutex;
+  std::string said;
+};
+
+std::vector<std::string> several(const std::string& kind, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(kind + "_" + std::to_string(i));
+  return names;
+}
+
+constexpr int slow_candidates = 5;
+
+/// One cluster for all tests here.
+class SlurmCluster : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    // Under /tmp, since a socket's path is short.
+    home = std::make_unique<TemporaryFolder>("/tmp");
+    const ToolOutcome started = cluster({"start"});
+    running = started.good();
+    skipped = started.exit_status == 77 ? started.output : "";
+    ::setenv("SLURM_CONF", (*home / "slurm.conf").c_str(), 1);
+    if (!running) return;
+    // Slurm counts minutes: this one takes over a minute, beside the others.
+    timed_out = std::make_unique<Jobs>(*home / "hangs");
+    timed_out->slurm.time = "1";
+    timed_out->slurm.partition = "apart";
+    timed_out->options.tries = 2;
+    timeout = std::async(std::launch::async, [] {
+      auto launcher = timed_out->open();
+      if (!launcher) return launcher.error().message;
+      return timed_out->evaluate(**launcher, {"hangs_1"}).at("hangs_1");
+    });
+  }
+  static void TearDownTestSuite() {
+    if (timeout.valid()) timeout.wait();
+    timed_out.reset();
+    if (running) cluster({"stop"});
+    home.reset();
+  }
+  void SetUp() override {
+    if (!skipped.empty()) GTEST_SKIP() << skipped;
+    ASSERT_TRUE(running);
+  }
+
+  static ToolOutcome cluster(std::vector<std::string> arguments) {
+    ToolCommand command;
+    command.arguments = {REKERNEL_SOURCE_DIR "/tests/replay/slurm_cluster.sh"};
+    command.arguments.push_back(arguments.front());
+    command.arguments.push_back(home->path().string());
+    command.arguments.insert(command.arguments.end(), arguments.begin() + 1, arguments.end());
+    command.deadline = seconds(60);
+    return *run_tool(command);
+  }
+  static std::string slurm(std::vector<std::string> arguments) {
+    ToolCommand command;
+    command.arguments = std::move(arguments);
+    command.deadline = seconds(20);
+    return run_tool(command)->output;
+  }
+
+  /// Of all jobs in the queue but the one that is to time out, once nothing ends any more.
+  static std::ptrdiff_t jobs_left() {
+    std::string left;
+    for (int i = 0; i < 50; ++i) {
+      left = slurm({"squeue", "--noheader", "--partition=gpus", "--states=PENDING,RUNNING"});
+      if (left.empty()) break;
+      std::this_thread::sleep_for(milliseconds(100));
+    }
+    return std::count(left.begin(), left.end(), '\n');
+  }
+
+  static inline std::unique_ptr<TemporaryFolder> home;
+  static inline bool running = false;
+  static inline std::string skipped;
+  static inline std::unique_ptr<Jobs> timed_out;
+  static inline std::future<std::string> timeout;
+};
+
+TEST_F(SlurmCluster, EvaluatesCandidatesAsTasksOfArrays) {
+  Jobs jobs(*home / "plain");
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  const std::vector<std::string> names = several("plain", 9);
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, names)) {
+    EXPECT_EQ(failure, "");
+    EXPECT_EQ(jobs.begun(name).size(), 1u) << name;
+  }
+  // An array may have six tasks here.
+  EXPECT_EQ(jobs.said_that("Slurm takes no"), false) << jobs.said;
+  EXPECT_TRUE(fs::is_empty(jobs.folder / "batches"));
+  EXPECT_TRUE(fs::is_empty(jobs.folder / "requests"));
+  for (int i = 0; i < 50 && !fs::is_empty(jobs.folder / "logs"); ++i) {
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  EXPECT_TRUE(fs::is_empty(jobs.folder / "logs"));
+  EXPECT_EQ((*launcher)->evaluate(named("plain_9"), {}).toolchain.substr(0, 10), "made up on");
+}
+
+TEST_F(SlurmCluster, SubmitsAnewWhatLeavesNoWholeResult) {
+  Jobs jobs(*home / "again");
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  auto failures = jobs.evaluate(**launcher, {"silent_1", "torn_1", "never_1", "dies_1", "plain_1"});
+  EXPECT_EQ(failures["silent_1"], "");
+  EXPECT_EQ(failures["torn_1"], "");
+  EXPECT_EQ(failures["plain_1"], "");
+  EXPECT_NE(failures["never_1"].find("no result of 3 jobs, of the last since: job"),
+            std::string::npos);
+  EXPECT_NE(failures["never_1"].find("its result never came"), std::string::npos);
+  EXPECT_NE(failures["dies_1"].find("ended as FAILED (NonZeroExitCode, status 9)"),
+            std::string::npos)
+      << failures["dies_1"];
+  EXPECT_EQ(jobs.begun("silent_1").size(), 2u);
+  EXPECT_EQ(jobs.begun("torn_1").size(), 2u);
+  EXPECT_EQ(jobs.begun("never_1").size(), 3u);
+  EXPECT_EQ(jobs.begun("plain_1").size(), 1u);
+  EXPECT_TRUE(jobs.said_that("cut short")) << jobs.said;
+}
+
+TEST_F(SlurmCluster, OutlivesANode) {
+  Jobs jobs(*home / "node");
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  jobs.slurm.time = "5";
+  auto evaluated =
+      std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {"hangs_2"}); });
+  ASSERT_TRUE(jobs.waits_for({"hangs_2"}));
+  const std::string victim = jobs.begun("hangs_2").front();
+  cluster({"kill-node", victim});
+  EXPECT_EQ(evaluated.get().at("hangs_2"), "");
+  EXPECT_EQ(jobs.begun("hangs_2").size(), 2u);
+  EXPECT_TRUE(jobs.said_that("on " + victim)) << jobs.said;
+  EXPECT_TRUE(cluster({"start-node", victim}).good());
+}
+
+TEST_F(SlurmCluster, WaitsForAControllerThatRestarts) {
+  Jobs jobs(*home / "controller");
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  auto evaluated =
+      std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, several("slow", 4)); });
+  ASSERT_TRUE(jobs.waits_for({"slow_0"}));
+  ASSERT_TRUE(cluster({"stop-controller"}).good());
+  auto later =
+      std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {"plain_late"}); });
+  for (int i = 0; i < 100 && !jobs.said_that("tried again in"); ++i) {
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  EXPECT_TRUE(cluster({"start-controller"}).good());
+  for (const auto& [name, failure] : evaluated.get()) {
+    EXPECT_EQ(failure, "");
+    EXPECT_EQ(jobs.begun(name).size(), 1u) << name;
+  }
+  EXPECT_EQ(later.get().at("plain_late"), "");
+  EXPECT_EQ(jobs.begun("plain_late").size(), 1u);
+  EXPECT_TRUE(jobs.said_that("tried again in")) << jobs.said;
+}
+
+TEST_F(SlurmCluster, GivesNoMoreJobsToANodeWhoseGpuFails) {
+  Jobs jobs(*home / "broken");
+  jobs.options.tries = 6;
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, several("broken", 8))) {
+    EXPECT_EQ(failure, "");
+    EXPECT_NE(jobs.begun(name).back(), "n1");
+  }
+  EXPECT_TRUE(jobs.said_that("node n1 gets no more jobs: node n1: the GPU throttles")) << jobs.said;
+}
+
+TEST_F(SlurmCluster, EndsWhereNoNodeIsLeft) {
+  Jobs jobs(*home / "cursed");
+  jobs.options.tries = 20;
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, several("cursed", 6))) {
+    EXPECT_NE(failure.find("Slurm takes no more jobs: "), std::string::npos) << failure;
+    EXPECT_NE(failure.find("; without node n1 (node n1: no GPU)"), std::string::npos) << failure;
+  }
+  EXPECT_TRUE((*launcher)->trouble().has_value());
+}
+
+TEST_F(SlurmCluster, RefusesAGpuOfAnotherKind) {
+  Jobs jobs(*home / "kinds");
+  std::ofstream(jobs.folder.string() + ".txt") << "made";
+  fs::create_directories(jobs.folder);
+  std::ofstream(jobs.folder / "gpu") << "Some GPU";
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, several("kinds", 6))) {
+    EXPECT_EQ(failure, "");
+    EXPECT_NE(jobs.begun(name).back(), "n2");
+  }
+  EXPECT_TRUE(jobs.said_that("its GPU is an Other GPU, the others' an Some GPU")) << jobs.said;
+
+  Jobs mixed(*home / "mixed");
+  mixed.options.mixed_gpus = true;
+  auto tolerant = mixed.open();
+  ASSERT_TRUE(tolerant) << tolerant.error().message;
+  for (const auto& [name, failure] : mixed.evaluate(**tolerant, several("kinds", 6))) {
+    EXPECT_EQ(failure, "");
+    EXPECT_EQ(mixed.begun(name).size(), 1u);
+  }
+}
+
+TEST_F(SlurmCluster, SaysWhatSlurmWouldNotTake) {
+  Jobs jobs(*home / "wrong");
+  const auto refusal = [&] {
+    const auto launcher = jobs.open();
+    return launcher ? std::string("taken") : launcher.error().message;
+  };
+  jobs.slurm.partition = "nowhere";
+  EXPECT_NE(refusal().find("Invalid partition name"), std::string::npos) << refusal();
+  jobs.slurm.partition = "gpus";
+  jobs.slurm.constraint = "h200";
+  EXPECT_NE(refusal().find("Invalid feature specification"), std::string::npos) << refusal();
+  jobs.slurm.constraint = "";
+  jobs.slurm.flags = {"--gres=gpu:2"};
+  EXPECT_NE(refusal().find("not available"), std::string::npos) << refusal();
+  jobs.slurm.flags = {};
+  EXPECT_EQ(refusal(), "taken");
+  const ScopedVariable nothing("PATH", "/nowhere");
+  EXPECT_NE(refusal().find("no sbatch here"), std::string::npos) << refusal();
+}
+
+TEST_F(SlurmCluster, SaysWhereTheFolderIsNotShared) {
+  Jobs jobs(*home / "apart");
+  jobs.options.tries = 1;
+  // On the nodes, another folder of this name.
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  std::ofstream(jobs.folder / "token") << "0000000000000000";
+  const std::string failure = (*launcher)->evaluate(named("plain_1"), {}).failure;
+  EXPECT_NE(failure.find("does not see " + fs::canonical(jobs.folder).string()), std::string::npos)
+      << failure;
+  EXPECT_NE(failure.find("--jobs-folder"), std::string::npos);
+
+  Jobs elsewhere(*home / "program");
+  elsewhere.options.tries = 1;
+  elsewhere.options.program = "/nowhere/rekernel";
+  auto second = elsewhere.open();
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_NE((*second)->evaluate(named("plain_1"), {}).failure.find("does not find /nowhere/rekern"),
+            std::string::npos);
+}
+
+TEST_F(SlurmCluster, GoesOnAfterItsHostDied) {
+  Jobs jobs(*home / "resume");
+  const std::vector<std::string> names = several("slow", slow_candidates);
+  const std::string program = own_executable();
+  const pid_t host = ::fork();
+  if (host == 0) {
+    ::execl(program.c_str(), program.c_str(), "submit", jobs.folder.c_str(), nullptr);
+    ::_exit(127);
+  }
+  // Some ran, some run, some wait in the queue.
+  ASSERT_TRUE(jobs.waits_for(names, 4));
+  ::kill(host, SIGKILL);
+  ::waitpid(host, nullptr, 0);
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, names)) {
+    EXPECT_EQ(failure, "");
+    EXPECT_EQ(jobs.begun(name).size(), 1u) << name << " was evaluated twice";
+  }
+}
+
+TEST_F(SlurmCluster, CancelsItsJobs) {
+  Jobs jobs(*home / "cancel");
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  const std::vector<std::string> names = several("hangs", 5);
+  auto evaluated = std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, names); });
+  ASSERT_TRUE(jobs.waits_for(names));
+  (*launcher)->cancel();
+  for (const auto& [name, failure] : evaluated.get()) EXPECT_EQ(failure, "cancelled");
+  EXPECT_TRUE((*launcher)->trouble().has_value());
+  EXPECT_EQ(jobs_left(), 0);
+}
+
+/// The program itself, from the search's request to its end, with an interruption on the way.
+TEST_F(SlurmCluster, IsWhereASearchIsInterruptedAndGoesOn) {
+  const fs::path project = *home / "project";
+  for (const char* name : {"generated", "results", "trajectories"}) {
+    fs::create_directories(project / name);
+  }
+  testing::recorded_search(project / "trajectories/told.jsonl", testing::small_header(1, 3, 1));
+  const ScopedVariable pause("REKERNEL_TEST_SECONDS", "4");
+  const ScopedVariable key("OPENAI_API_KEY", "sk-not-for-nodes");
+  const std::string search = "cd '" + project.string() +
+                             "' && exec '" REKERNEL_PROGRAM "' search again --replies recorded " +
+                             "--from told --launcher slurm --job-program '" + own_executable() +
+                             "' ";
+  const std::string fresh = search + "--problem softmax --rounds 1 --ideas 3 --branches 1";
+  const std::string output = project / "output.txt";
+  const auto run = [&](const std::string& command) {
+    const int status = std::system(("(" + command + ") >'" + output + "' 2>&1").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  EXPECT_EQ(run(fresh + " --partition nowhere"), 2);
+  EXPECT_FALSE(fs::exists(project / "trajectories/again.jsonl"));
+  EXPECT_FALSE(fs::exists(project / "trajectories/again.jobs"));
+
+  const pid_t searching = ::fork();
+  if (searching == 0) {
+    ::execl("/bin/sh", "sh", "-c", (fresh + " >first.txt 2>&1").c_str(), nullptr);
+    ::_exit(127);
+  }
+  Jobs jobs(project / "trajectories/again.jobs");
+  const std::vector<std::string> names = {"r1_i1_b1", "r1_i2_b1", "r1_i3_b1"};
+  EXPECT_TRUE(jobs.waits_for(names)) << testing::read_text(project / "first.txt");
+  ::kill(searching, SIGINT);
+  int status = 0;
+  ::waitpid(searching, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  EXPECT_NE(testing::read_text(project / "first.txt").find("scancel"), std::string::npos);
+  EXPECT_EQ(jobs_left(), 0);
+
+  EXPECT_EQ(run(search + "--resume"), 0) << testing::read_text(output);
+  EXPECT_EQ(run("cd '" + project.string() + "' && '" REKERNEL_PROGRAM "' replay again --table"), 0);
+  const std::string recorded = testing::read_text(project / "trajectories/again.jsonl");
+  for (const char* part : {"made up on n", "Some GPU", R"("reason":"rounds")"}) {
+    EXPECT_NE(recorded.find(part), std::string::npos) << part;
+  }
+  for (const std::string& name : names) {
+    for (const std::string& place : jobs.begun(name)) EXPECT_EQ(place.find("key"), place.npos);
+  }
+  // Another search does not take what lies there.
+  fs::rename(project / "trajectories/again.jsonl", project / "trajectories/old.jsonl");
+  testing::write_text(jobs.folder / "results/left", "over");
+  EXPECT_EQ(run(fresh), 2);
+  EXPECT_NE(testing::read_text(output).find("expected no jobs of another search"),
+            std::string::npos);
+}
+
+TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
+  Jobs jobs(*home / "full");
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  ASSERT_TRUE(cluster({"stop-controller"}).good());
+  const std::string limit =
+      "sed -i 's/^MaxJobCount=.*/MaxJobCount=4/' " + (*home / "slurm.conf").string();
+  ASSERT_EQ(std::system(limit.c_str()), 0);
+  ASSERT_TRUE(cluster({"start-controller"}).good());
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, several("plain", 6))) {
+    EXPECT_EQ(failure, "");
+    EXPECT_EQ(jobs.begun(name).size(), 1u) << name;
+  }
+  EXPECT_TRUE(jobs.said_that("Slurm takes no job now")) << jobs.said;
+}
+
+// The last, since it waits for Slurm's minute.
+TEST_F(SlurmCluster, SubmitsAnewWhatTimedOut) {
+  EXPECT_EQ(timeout.get(), "");
+  EXPECT_EQ(timed_out->begun("hangs_1").size(), 2u);
+  EXPECT_TRUE(timed_out->said_that("was not done in its time (--time 1 gives it so much)"))
+      << timed_out->said;
+}
+
+// ── Without Slurm ──────────────────────────────────────────────────────────────────────────────
+
+TEST(SlurmRefusal, TellsALimitFromAnError) {
+  EXPECT_EQ(
+      refusal_of("sbatch: error: Batch job submission failed: Invalid partition name specified"),
+      SlurmRefusal::permanent);
+  EXPECT_EQ(
+      refusal_of("sbatch: error: Batch job submission failed: Requested node configuration is "
+                 "not available"),
+      SlurmRefusal::permanent);
+  EXPECT_EQ(refusal_of("Batch job submission failed: Requested partition configuration not "
+                       "available now"),
+            SlurmRefusal::full);
+  EXPECT_EQ(refusal_of("sbatch: error: AssocMaxSubmitJobLimit"), SlurmRefusal::full);
+  EXPECT_EQ(
+      refusal_of("Batch job submission failed: Job violates accounting/QOS policy (job submit "
+                 "limit, user's size and/or time limits)"),
+      SlurmRefusal::full);
+  EXPECT_EQ(refusal_of("Batch job submission failed: Unable to contact slurm controller (connect "
+                       "failure)"),
+            SlurmRefusal::unreachable);
+  EXPECT_EQ(refusal_of("Batch job submission failed: Socket timed out on send/recv operation"),
+            SlurmRefusal::unreachable);
+  EXPECT_EQ(refusal_of("Batch job submission failed: Invalid job array specification"),
+            SlurmRefusal::array);
+}
+
+TEST(Squeue, IsReadLineByLine) {
+  const auto tasks = parse_squeue(
+      "8|2|PENDING|0||rekernel-1|Resources|\n12|N/A|FAILED|19200|n1|rekernel-2|NonZeroExitCode|\n");
+  ASSERT_TRUE(tasks) << tasks.error().message;
+  ASSERT_EQ(tasks->size(), 2u);
+  EXPECT_EQ((*tasks)[0].index, 2u);
+  EXPECT_FALSE(is_over((*tasks)[0]));
+  EXPECT_TRUE(is_over((*tasks)[1]));
+  EXPECT_NE(
+      what_ended((*tasks)[1], {}, "/shared", "/bin/program").find("job 12 on n1 does not see"),
+      std::string::npos);
+  const auto bad = parse_squeue("squeue: something else\n");
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message.find("got 'squeue: something else'"), std::string::npos);
+}
+
+TEST(Sbatch, ExcludesWhatTheOwnerExcludesToo) {
+  SlurmJobOptions options{"p", "a", "c", "0:30:00", {"--mem=1G", "--exclude=n7"}};
+  const auto arguments = sbatch_arguments(options, "name", 3, {"n2"});
+  for (const char* expected : {"--partition=p", "--account=a", "--constraint=c", "--time=0:30:00",
+                               "--mem=1G", "--array=0-2", "--gres=gpu:1", "--job-name=name"}) {
+    EXPECT_NE(std::find(arguments.begin(), arguments.end(), expected), arguments.end()) << expected;
+  }
+  EXPECT_EQ(arguments.back(), "--exclude=n2,n7");
+}
+
+TEST(JobFolder, KnowsACutFile) {
+  TemporaryFolder temporary;
+  const auto folder = JobFolder::open(temporary / "jobs");
+  ASSERT_TRUE(folder) << folder.error().message;
+  const Candidate candidate = named("plain_1");
+  const auto key = folder->put_request(candidate, {});
+  ASSERT_TRUE(key) << key.error().message;
+  EXPECT_TRUE(folder->is_used());
+  const auto judge = [](const Candidate& one, const EvaluateOptions&) { return blank_report(one); };
+  ASSERT_TRUE(run_job(folder->path(), *key, judge));
+  const auto result = folder->read_result(*key);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->report.evaluation.sha256, candidate_sha256(candidate));
+  const fs::path path = folder->path() / "results" / *key;
+  const std::string text = testing::read_text(path);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{20}, text.size() / 2, text.size() - 1}) {
+    testing::write_text(path, text.substr(0, size));
+    const auto cut = folder->read_result(*key);
+    ASSERT_FALSE(cut) << size;
+    EXPECT_NE(cut.error().message.find("cut short"), std::string::npos);
+  }
+  EXPECT_FALSE(run_job(folder->path(), "../token", judge));
+
+  JobResult other = *result;
+  other.report.evaluation.harness = "another";
+  const auto refusal = folder->refusal(other, "sm_90a", false);
+  ASSERT_TRUE(refusal);
+  EXPECT_NE(refusal->find("its program is another version (judge another, here "),
+            std::string::npos);
+  EXPECT_EQ(folder->refusal(*result, "sm_90a", false), std::nullopt);
+  other = *result;
+  other.report.evaluation.target = "sm_89";
+  EXPECT_EQ(folder->refusal(other, "sm_90a", false),
+            "node " + other.node + ": its GPU runs sm_89, the search writes code for sm_90a");
+}
+
+TEST(CommandLauncher, StartsAProgramBehindAPrefix) {
+  TemporaryFolder temporary("/tmp");
+  Jobs jobs(temporary / "jobs");
+  CommandTimes times{seconds(20), milliseconds(500), milliseconds(50)};
+  const auto open = [&](const std::string& prefix) {
+    return std::move(
+        *CommandLauncher::open(*JobFolder::open(jobs.folder), prefix, jobs.options, times));
+  };
+  auto launcher = open("env SLURMD_NODENAME='a node'");
+  auto failures = jobs.evaluate(*launcher, {"plain_1", "silent_1", "torn_1", "never_1", "dies_1"});
+  EXPECT_EQ(failures["plain_1"] + failures["silent_1"] + failures["torn_1"], "");
+  EXPECT_NE(failures["never_1"].find("no result of 3 jobs"), std::string::npos);
+  EXPECT_NE(failures["dies_1"].find("the command failed: it ended with status 9"),
+            std::string::npos)
+      << failures["dies_1"];
+  EXPECT_EQ(jobs.begun("plain_1"), std::vector<std::string>{"a node"});
+  // What is there already is not evaluated again.
+  EXPECT_EQ(open("false")->evaluate(named("plain_1"), {}).failure, "");
+  EXPECT_EQ(jobs.begun("plain_1").size(), 1u);
+
+  auto hung = open("");
+  auto evaluated =
+      std::async(std::launch::async, [&] { return hung->evaluate(named("hangs_1"), {}).failure; });
+  ASSERT_TRUE(jobs.waits_for({"hangs_1"}));
+  hung->cancel();
+  EXPECT_EQ(evaluated.get(), "cancelled");
+}
+
+}  // namespace
+
+int submit_slow_candidates(const char* folder) {
+  Jobs jobs(folder);
+  auto launcher = jobs.open();
+  if (launcher) jobs.evaluate(**launcher, several("slow", slow_candidates));
+  return launcher ? 0 : 2;
+}
+
+}  // namespace rekernel

@@ -201,9 +201,11 @@ std::string launch_body(const ExportSource& source) {
       const auto found =
           std::find_if(program.workspaces.begin(), program.workspaces.end(),
                        [&](const Workspace& one) { return one.name == memset->buffer; });
-      text += "  detail::check(cuMemsetD8Async(buffer_" + memset->buffer + ", " +
-              std::to_string(memset->value) + ", " + std::to_string(found->bytes) +
-              ", stream),\n                \"cuMemsetD8Async\");\n";
+      const std::int64_t bytes =
+          memset->bytes ? memset->bytes : found->bytes - memset->offset_bytes;
+      text += "  detail::check(cuMemsetD8Async(buffer_" + memset->buffer + " + " +
+              std::to_string(memset->offset_bytes) + ", " + std::to_string(memset->value) + ", " +
+              std::to_string(bytes) + ", stream),\n                \"cuMemsetD8Async\");\n";
       continue;
     }
     text += "  enqueue(" + std::to_string(kernels++) + ", stream";

@@ -18,10 +18,10 @@
 #include "problem.h"
 
 #ifndef RING
-#define RING 12
+#define RING 8
 #endif
 #ifndef RAW
-#define RAW 5
+#define RAW 8
 #endif
 
 namespace {

@@ -108,6 +108,9 @@ int export_candidate(const ParsedArguments& parsed) {
   }
   const Result<Candidate> candidate = named_candidate(parsed.get<std::string>("kernel"));
   if (!candidate) return bad_input(candidate.error());
+  if (auto exportable = check_exportable(*candidate); !exportable) {
+    return bad_input(exportable.error());
+  }
   const fs::path folder = parsed.has("into")
                               ? fs::path(parsed.get<std::string>("into"))
                               : project_root() / "build" / "export" / to / export_name(*candidate);

@@ -1,9 +1,11 @@
 #include "harness/export/export.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/candidate/code.h"
 
 namespace rekernel {
 
@@ -35,6 +37,30 @@ std::string library_name(const LibraryFunction& library) {
 }
 
 }  // namespace
+
+Result<Ok> check_exportable(const Candidate& candidate) {
+  const Program& program = candidate.program;
+  if (program.language != Language::cuda || !program.modules.empty()) {
+    return Error{candidate.name + ": an export is made of CUDA C++ in one module, " +
+                 code_file(Language::cuda)};
+  }
+  for (const Step& step : program.steps) {
+    const auto* launch = std::get_if<KernelLaunch>(&step);
+    const auto* memset = std::get_if<Memset>(&step);
+    const bool part = memset && (memset->offset_bytes != 0 || memset->bytes != 0);
+    const bool bytes =
+        launch &&
+        std::any_of(launch->args.begin(), launch->args.end(), [](const Argument& argument) {
+          return std::holds_alternative<BytesArgument>(argument);
+        });
+    if (part || bytes) {
+      return Error{candidate.name +
+                   ": an export takes no parameters as bytes and sets whole "
+                   "workspaces alone"};
+    }
+  }
+  return Ok{};
+}
 
 std::string export_name(const Candidate& candidate) {
   return candidate.problem + "_" + candidate.name;

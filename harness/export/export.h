@@ -40,6 +40,10 @@ struct ExportedFile {
   std::string content;
 };
 
+/// Error for what was captured from a program: it is there to be judged, not to be handed on, and
+/// an export knows neither PTX and machine code nor parameters as bytes.
+Result<Ok> check_exportable(const Candidate& candidate);
+
 /// What a kernel is called where it is used: "softmax_cluster_with_prefetch".
 std::string export_name(const Candidate& candidate);
 

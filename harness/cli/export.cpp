@@ -95,8 +95,8 @@ Result<Ok> write_folder(const fs::path& folder, const std::vector<ExportedFile>&
 }
 
 int export_candidate(const ParsedArguments& parsed) {
-  const std::string to = parsed.get<std::string>("to");
-  const std::string code = parsed.get<std::string>("code");
+  const std::string& to = parsed.get<std::string>("to");
+  const std::string& code = parsed.get<std::string>("code");
   if (to != "cpp" && to != "pytorch") {
     return bad_input({"--to " + to + ": expected cpp or pytorch"});
   }
@@ -108,6 +108,10 @@ int export_candidate(const ParsedArguments& parsed) {
   }
   const Result<Candidate> candidate = named_candidate(parsed.get<std::string>("kernel"));
   if (!candidate) return bad_input(candidate.error());
+  if (const Result<Ok> checked = check_exportable(*candidate, parsed.get<std::string>("kernel"));
+      !checked) {
+    return bad_input(checked.error());
+  }
   const fs::path folder = parsed.has("into")
                               ? fs::path(parsed.get<std::string>("into"))
                               : project_root() / "build" / "export" / to / export_name(*candidate);

@@ -52,8 +52,17 @@ add_library(rekernel_cuda_headers INTERFACE)
 target_include_directories(rekernel_cuda_headers SYSTEM INTERFACE
   ${REKERNEL_CUDA_INCLUDE_DIR} ${REKERNEL_CUBLAS_INCLUDE_DIR} ${REKERNEL_CUDNN_INCLUDE_DIR})
 
-# Capturing needs it, and nothing else.
+# Capturing needs it, and nothing else: headers of CUPTI that do not go with CUDA's are no reason not to
+# build the rest.
 find_path(REKERNEL_CUPTI_INCLUDE_DIR cupti.h
   HINTS ${REKERNEL_CUDA_ROOT} ${wheel_include_dirs} ${REKERNEL_CUDA_INCLUDE_DIR} ENV CUDA_HOME
   PATHS /usr/local/cuda /usr/local/cuda/extras/CUPTI
   PATH_SUFFIXES include)
+if(REKERNEL_CUPTI_INCLUDE_DIR)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_INCLUDES ${REKERNEL_CUPTI_INCLUDE_DIR} ${REKERNEL_CUDA_INCLUDE_DIR})
+  check_cxx_source_compiles("#include <cuda.h>
+    #include <cupti.h>
+    int main() { return sizeof(cuKernelGetParamInfo_params) == 0; }" REKERNEL_CUPTI_WORKS)
+  unset(CMAKE_REQUIRED_INCLUDES)
+endif()

@@ -434,7 +434,9 @@ Result<Ok> check_launches(const Program& program, const CompiledProgram& compile
       const bool first = launch->module == 0;
       const CompiledProgram& module =
           first ? compiled : compiled.modules.at(static_cast<std::size_t>(launch->module) - 1);
+      constexpr std::size_t most_names = 20;  // a library's module has hundreds
       for (const KernelResources& known : module.kernels) names.push_back(known.name);
+      if (names.size() > most_names) names.resize(most_names), names.emplace_back("…");
       return Error{place + ".kernel: no kernel \"" + launch->kernel + "\" in the source; " +
                    (names.empty()
                         ? std::string("it has none")

@@ -1,9 +1,11 @@
 #include "harness/export/export.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/candidate/code.h"
 
 namespace rekernel {
 
@@ -35,6 +37,30 @@ std::string library_name(const LibraryFunction& library) {
 }
 
 }  // namespace
+
+Result<Ok> check_exportable(const Candidate& candidate, const std::string& where) {
+  const Program& program = candidate.program;
+  if (program.language != Language::cuda || !program.modules.empty()) {
+    return Error{where +
+                 ": captured code (PTX, machine code or several modules); only CUDA C++ in one "
+                 "kernel.cu can be exported"};
+  }
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const auto* memset = std::get_if<Memset>(&program.steps[i]);
+    if (memset && (memset->offset_bytes != 0 || memset->bytes != 0)) {
+      return Error{where + ": launches[" + std::to_string(i) +
+                   "]: a part of a workspace is set; expected the whole of it"};
+    }
+    const auto* launch = std::get_if<KernelLaunch>(&program.steps[i]);
+    if (!launch) continue;
+    for (std::size_t j = 0; j < launch->args.size(); ++j) {
+      if (!std::holds_alternative<BytesArgument>(launch->args[j])) continue;
+      return Error{where + ": launches[" + std::to_string(i) + "].args[" + std::to_string(j) +
+                   "]: bytes cannot be exported; expected a buffer, a scalar or a tensor map"};
+    }
+  }
+  return Ok{};
+}
 
 std::string export_name(const Candidate& candidate) {
   return candidate.problem + "_" + candidate.name;

@@ -40,6 +40,11 @@ struct ExportedFile {
   std::string content;
 };
 
+/// Error unless an export can hold it: CUDA C++ in one module, whose kernels take addresses,
+/// scalars and tensor maps. What was captured from other people's programs may have more. `where`
+/// starts messages.
+Result<Ok> check_exportable(const Candidate& candidate, const std::string& where);
+
 /// What a kernel is called where it is used: "softmax_cluster_with_prefetch".
 std::string export_name(const Candidate& candidate);
 

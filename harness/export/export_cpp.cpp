@@ -201,9 +201,11 @@ std::string launch_body(const ExportSource& source) {
       const auto found =
           std::find_if(program.workspaces.begin(), program.workspaces.end(),
                        [&](const Workspace& one) { return one.name == memset->buffer; });
-      text += "  detail::check(cuMemsetD8Async(buffer_" + memset->buffer + ", " +
-              std::to_string(memset->value) + ", " + std::to_string(found->bytes) +
-              ", stream),\n                \"cuMemsetD8Async\");\n";
+      const std::int64_t bytes =
+          memset->bytes ? memset->bytes : found->bytes - memset->offset_bytes;
+      text += "  detail::check(cuMemsetD8Async(buffer_" + memset->buffer + " + " +
+              std::to_string(memset->offset_bytes) + ", " + std::to_string(memset->value) + ", " +
+              std::to_string(bytes) + ", stream),\n                \"cuMemsetD8Async\");\n";
       continue;
     }
     text += "  enqueue(" + std::to_string(kernels++) + ", stream";
@@ -285,16 +287,15 @@ std::string example_arguments(const Problem& problem, bool with_workspace) {
   return text + (with_workspace ? ",\n//                 workspace" : "");
 }
 
+bool has_element(const Problem& problem, DType dtype) {
+  return std::any_of(problem.tensors.begin(), problem.tensors.end(),
+                     [&](const Tensor& tensor) { return tensor.dtype == dtype; });
+}
+
 std::string headers_of_types(const Problem& problem, bool nvrtc) {
-  const auto has = [&](DType dtype) {
-    return std::any_of(problem.tensors.begin(), problem.tensors.end(),
-                       [&](const Tensor& tensor) { return tensor.dtype == dtype; });
-  };
-  std::string text;
-  if (has(DType::bf16)) text += "#include <cuda_bf16.h>\n";
-  if (has(DType::f16)) text += "#include <cuda_fp16.h>\n";
-  if (nvrtc) text += "#include <nvrtc.h>\n";
-  return text;
+  return std::string(has_element(problem, DType::bf16) ? "#include <cuda_bf16.h>\n" : "") +
+         (has_element(problem, DType::f16) ? "#include <cuda_fp16.h>\n" : "") +
+         (nvrtc ? "#include <nvrtc.h>\n" : "");
 }
 
 void add_header_words(const ExportSource& source, TemplateWords& words) {
@@ -376,10 +377,7 @@ void add_half_words(const Problem& problem, TemplateWords& words) {
   words["half_specialisations"];
   for (const auto& [dtype, conversion] :
        {std::pair(DType::f16, "half"), std::pair(DType::bf16, "bfloat16")}) {
-    if (std::none_of(problem.tensors.begin(), problem.tensors.end(),
-                     [&](const Tensor& tensor) { return tensor.dtype == dtype; })) {
-      continue;
-    }
+    if (!has_element(problem, dtype)) continue;
     const std::string type = element_type(dtype);
     words["half_functions"] +=
         "double value_of(" + type + " element) { return __" + conversion + "2float(element); }\n";

@@ -51,8 +51,44 @@ def name_of(kernel):
     return kernel.replace("/", "_")
 
 
+def folder_of(kernel):
+    """Of a candidate: committed, or made up here."""
+    made_up = SCRATCH / "candidates" / kernel
+    return made_up if made_up.is_dir() else ROOT / "generated" / kernel
+
+
 def plan_of(kernel):
-    return json.loads((ROOT / "generated" / kernel / "kernel.json").read_text())
+    return json.loads((folder_of(kernel) / "kernel.json").read_text())
+
+
+MADE_UP_SOURCE = """
+struct alignas(64) Map { char bytes[128]; };
+extern "C" __global__ void all(const float* x, float* y, int a, unsigned b, long long c, unsigned long long d,
+                               float e, double f, const __grid_constant__ Map map, unsigned* counters) {
+  if (a && b && c && d && e && f && map.bytes[0]) y[threadIdx.x] = x[threadIdx.x] + counters[0];
+}
+extern "C" __global__ void none() {}
+"""
+
+
+def make_up():
+    """A candidate with everything that no committed one has."""
+    plan = plan_of("softmax/cluster_with_prefetch")
+    scalars = [{"i32": -2**31}, {"u32": 2**32 - 1}, {"i64": -2**63}, {"u64": 2**64 - 1}, {"f32": -0.1}, {"f64": 1e300}]
+    map_of_x = {"of": "x", "dtype": "i32", "offset_bytes": 32, "dims": [64, 8], "strides_bytes": [1024],
+                "box": [8, 4], "element_strides": [2, 1], "swizzle": "32B", "l2_promotion": "64B"}
+    plan.update(name="made_up", workspace={"class": 1000, "counters": 4096}, compile={"defines": {"N": "int"}})
+    plan["launches"] = [
+        {"kernel": "none", "grid": [1], "block": [1], "programmatic_launch": True, "args": []},
+        {"memset": "counters", "value": 7, "offset_bytes": 16, "bytes": 100},
+        {"memset": "counters", "value": 255, "offset_bytes": 4000},
+        {"kernel": "all", "grid": [{"per_sm": 5}, 2, 3], "block": [8, 4, 2], "cluster": [7, 1, 1],
+         "programmatic_launch": True, "args": ["x", "y", *scalars, {"tensor_map": map_of_x}, "counters"]},
+        {"kernel": "none", "grid": [{"per_sm": 30}], "block": [32], "cooperative": True, "args": []}]
+    made = SCRATCH / "candidates/softmax/made_up"
+    made.mkdir(parents=True)
+    (made / "kernel.json").write_text(json.dumps(plan))
+    (made / "kernel.cu").write_text(MADE_UP_SOURCE)
 
 
 def sizes_of(kernel):
@@ -69,10 +105,12 @@ def setUpModule():
     global SCRATCH, folder
     folder = tempfile.TemporaryDirectory()
     SCRATCH = Path(folder.name)
+    make_up()
+    KERNELS.append("softmax/made_up")
     for to in ("cpp", "pytorch"):
         (SCRATCH / to).mkdir()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda job: export(job[0], job[1], SCRATCH / job[1] / name_of(job[0])),
+        list(pool.map(lambda job: export(folder_of(job[0]), job[1], SCRATCH / job[1] / name_of(job[0])),
                       [(kernel, to) for kernel in KERNELS for to in ("cpp", "pytorch")]))
     (SCRATCH / "launch_any.cpp").write_text(launcher_source())
 
@@ -194,8 +232,9 @@ def expected_calls(kernel):
     maps, calls = [], []
     for i, step in enumerate(plan["launches"]):
         if "memset" in step:
-            calls.append({"call": "memset", "address": addresses[step["memset"]], "value": step["value"],
-                          "bytes": plan["workspace"][step["memset"]], "stream": STREAM})
+            offset = step.get("offset_bytes", 0)
+            calls.append({"call": "memset", "address": addresses[step["memset"]] + offset, "value": step["value"],
+                          "bytes": step.get("bytes", plan["workspace"][step["memset"]] - offset), "stream": STREAM})
             continue
         first, *others = step["grid"]
         grid = [first, *others, 1, 1][:3]
@@ -203,6 +242,7 @@ def expected_calls(kernel):
         if isinstance(first, dict):
             blocks = first["per_sm"]
             grid[0] = MULTIPROCESSORS * (min(blocks, RESIDENT) if step.get("cooperative") else blocks)
+            grid[0] -= grid[0] % cluster[0]  # whole clusters
         attributes = []
         if cluster != [1, 1, 1]:
             attributes.append([4, cluster])
@@ -359,7 +399,7 @@ class PyTorch(Cpp):
     def test_the_source_that_is_there_is_the_kernels(self):
         for kernel in KERNELS:
             package = SCRATCH / "pytorch" / name_of(kernel) / name_of(kernel)
-            source = ROOT / "generated" / kernel / "kernel.cu"
+            source = folder_of(kernel) / "kernel.cu"
             self.assertEqual((package / "kernel.cu").read_bytes(), source.read_bytes())
 
     def test_every_file_is_clean_python(self):
@@ -401,6 +441,16 @@ class Command(unittest.TestCase):
         self.assertIn("cannot be made",
                       self.refuse("softmax/cluster_with_prefetch", "--to", "cpp", "--into", file / "in"))
         self.assertEqual(file.read_text(), "")
+
+    def test_captured_code_is_refused(self):
+        candidate = SCRATCH / "captured"
+        candidate.mkdir()
+        plan = plan_of("softmax/made_up")
+        plan["launches"][3]["args"][2] = {"bytes": "00" * 4}
+        (candidate / "kernel.json").write_text(json.dumps(plan))
+        (candidate / "kernel.cu").write_text(MADE_UP_SOURCE)
+        self.assertIn("launches[3].args[2]: bytes cannot be exported; expected a buffer, a scalar or a tensor map",
+                      self.refuse(candidate, "--to", "cpp"))
 
     def test_texts_of_strangers_stay_text(self):
         candidate = SCRATCH / "strange"

@@ -118,13 +118,16 @@ class Launch:
 
 
 class Memset:
-    """Sets every byte of a workspace."""
+    """Sets every byte of a workspace, or of a part of it."""
 
-    def __init__(self, driver, step, size):
-        self.driver, self.step, self.size = driver, step, size
+    def __init__(self, driver, step, workspace_bytes):
+        self.driver, self.step = driver, step
+        self.offset = step.get("offset_bytes", 0)
+        self.size = step.get("bytes", workspace_bytes - self.offset)
 
     def enqueue(self, stream, addresses):
-        self.driver.cuMemsetD8Async(addresses[self.step["memset"]], self.step["value"], self.size, stream)
+        self.driver.cuMemsetD8Async(addresses[self.step["memset"]] + self.offset, self.step["value"], self.size,
+                                    stream)
 
 
 class Kernel:

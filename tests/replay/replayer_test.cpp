@@ -394,9 +394,9 @@ class Prolific : public Model {
   std::string ideas_;
 };
 
-/// What an event costs does not grow with their number, and 100,000 of them are replayed at over
-/// 20,000 a second where nothing else runs. Half of that is asked for here, of the processor's
-/// time.
+/// What an event costs does not grow with their number: 100,000 of them were replayed at some 900 a
+/// second, and falling, when it did, and are at 16,000 to 20,000 a second of the processor's time
+/// where little else runs. A machine under load gives half of that.
 TEST(Replayer, ReadsALongTrajectoryInLittleTime) {
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
   GTEST_SKIP() << "a build whose times say nothing";
@@ -413,7 +413,7 @@ TEST(Replayer, ReadsALongTrajectoryInLittleTime) {
   ASSERT_FALSE(replay.interruption) << replay.interruption->message;
   const auto events = static_cast<double>(replay.search.events);
   EXPECT_GT(events, 99000);
-  EXPECT_GT(events / seconds, 10000);
+  EXPECT_GT(events / seconds, 5000);
   RecordProperty("events_per_second", std::to_string(events / seconds));
 }
 

@@ -1,8 +1,10 @@
 #include "replay/recorded_bench.h"
 
 #include <boost/json.hpp>
+#include <cstdlib>
 #include <map>
 
+#include "harness/evaluation/statistics.h"
 #include "replay/outcome.h"
 
 namespace rekernel {
@@ -38,6 +40,16 @@ std::string capability_text(std::string_view target) {
   return std::to_string(capability->major) + "." + std::to_string(capability->minor);
 }
 
+/// A trajectory keeps four digits of them, a bench one decimal.
+void make_percentages_again(Evaluation& evaluation) {
+  if (!evaluation.timing || evaluation.timing->samples_ns.empty()) return;
+  for (ReferenceResult& reference : evaluation.references) {
+    if (reference.timing.samples_ns.empty()) continue;
+    reference.percent_of_reference =
+        percent_of_reference(reference.timing.samples_ns, evaluation.timing->samples_ns);
+  }
+}
+
 }  // namespace
 
 Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandidate& candidate,
@@ -48,8 +60,9 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
                  "): only the measurement of a kernel that passed is recorded"};
   }
   if (candidate.device.empty()) return Error{where + ": its record names no device"};
-  const Result<Evaluation> evaluation = evaluation_from_record(candidate.record, where);
+  Result<Evaluation> evaluation = evaluation_from_record(candidate.record, where);
   if (!evaluation) return evaluation.error();
+  make_percentages_again(*evaluation);
   BenchRow row =
       bench_row(*evaluation, toolchain_from_text(text_in(candidate.record, "toolchain")));
   row.kernel = kernel;
@@ -67,6 +80,34 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
   summarise_rows(bench);
   // Somebody else may have written the record: what is merged must be readable afterwards.
   return bench_from_json(to_json(bench), where);
+}
+
+std::vector<std::string> unlike_origin(const BenchRow& row, const std::string& device,
+                                       const ReplayedCandidate& origin) {
+  constexpr double most_of_time = 1.25;
+  constexpr double most_of_errors = 4.0;
+  std::vector<std::string> lines;
+  if (row.sha256 != origin.sha256 || device != origin.device) return lines;
+  const std::string at_origin = ", but at its origin, " + origin.id + ", ";
+  if (row.status != origin.outcome.status) {
+    lines.push_back(std::string("status: ") + to_string(row.status) + at_origin + "it is " +
+                    to_string(origin.outcome.status));
+    return lines;
+  }
+  const auto unlike = [](double a, double b, double most) {
+    return a > 0 && b > 0 && (a > most * b || b > most * a);
+  };
+  if (unlike(static_cast<double>(row.median_ns),
+             static_cast<double>(origin.outcome.median_ns.value_or(0)), most_of_time)) {
+    lines.push_back("median_ns: " + std::to_string(row.median_ns) + at_origin + "it is " +
+                    std::to_string(*origin.outcome.median_ns));
+  }
+  if (unlike(std::strtod(row.max_error.c_str(), nullptr),
+             std::strtod(origin.outcome.max_error.c_str(), nullptr), most_of_errors)) {
+    lines.push_back("max_error: " + row.max_error + at_origin + "it is " +
+                    origin.outcome.max_error);
+  }
+  return lines;
 }
 
 }  // namespace rekernel

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/records/record.h"
 #include "ops/result.h"
@@ -16,5 +17,11 @@ namespace rekernel {
 /// file cannot hold.
 Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandidate& candidate,
                              const std::string& kernel);
+
+/// Where the row of a kernel is unlike the evaluation of the candidate that the kernel is: the same
+/// source and plan on the same device has the same verdict, about the same errors (a factor of
+/// four) and about the same time (a quarter more or less). "median_ns: …" each.
+std::vector<std::string> unlike_origin(const BenchRow& row, const std::string& device,
+                                       const ReplayedCandidate& origin);
 
 }  // namespace rekernel

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "harness/base/text.h"
+#include "replay/examination.h"
 #include "replay/trajectory.h"
 
 namespace rekernel {
@@ -81,6 +83,16 @@ void compare_choices(const ReplayedSearch& search, Remeasurement& result) {
   }
 }
 
+/// The observer, which sees each candidate once the examiner has.
+SearchObserver examined(SearchObserver observer, EvaluationExaminer& examiner) {
+  observer.candidate = [&examiner,
+                        observe = std::move(observer.candidate)](const CandidateReport& report) {
+    examiner.examine(report);
+    observe(report);
+  };
+  return observer;
+}
+
 }  // namespace
 
 SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
@@ -127,18 +139,25 @@ Replay replay_exactly(const fs::path& path, KeepCandidates keep, Unfinished unfi
   }
   replay.search.header = std::move(*header);
   EndOfRecording end(*trajectory);
-  SearchEnd result = run_search(
-      replay.search.header,
-      {*trajectory, nullptr, end, end, [] { return false; }, collect_into(replay.search, keep)});
+  EvaluationExaminer examiner(replay.search.header);
+  SearchEnd result =
+      run_search(replay.search.header, {*trajectory, nullptr, end, end, [] { return false; },
+                                        examined(collect_into(replay.search, keep), examiner)});
   replay.search.stop_reason = result.reason;
   replay.search.events = trajectory->line();
   replay.interruption = std::move(result.interruption);
-  if (!open_end || !replay.interruption) return replay;
   const Result<bool> at_end = trajectory->at_end();
-  if (!at_end || !*at_end || replay.interruption->kind != Kind::mismatch) return replay;
-  replay.interruption.reset();
-  replay.awaited_replies = std::move(end.replies);
-  replay.awaited_evaluations = std::move(end.evaluations);
+  if (open_end && replay.interruption && replay.interruption->kind == Kind::mismatch && at_end &&
+      *at_end) {
+    replay.interruption.reset();
+    replay.awaited_replies = std::move(end.replies);
+    replay.awaited_evaluations = std::move(end.evaluations);
+  }
+  for (const std::string& line : examiner.found()) {
+    if (!replay.interruption) replay.interruption = Interruption{Kind::bad_file, ""};
+    std::string& message = replay.interruption->message;
+    message += (message.empty() ? "" : "\n") + path.string() + ": " + line;
+  }
   return replay;
 }
 

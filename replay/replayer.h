@@ -86,7 +86,8 @@ enum class KeepCandidates { no, yes };
 SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep);
 
 /// Exact replay: the search runs with the recorded replies and evaluations, and the events that it
-/// makes are compared with the file's, byte for byte. Needs neither a GPU nor a model. An
+/// makes are compared with the file's, byte for byte. A recording whose evaluations contradict
+/// themselves is a bad file, named line by line. Needs neither a GPU nor a model. An
 /// unfinished recording, where it is accepted, is compared as far as it goes; so is one that a
 /// search is writing.
 Replay replay_exactly(const std::filesystem::path& trajectory,

@@ -22,24 +22,47 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
-Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path& root,
-                                                    const std::vector<std::string>& problems) {
-  for (const std::string& id : problems) {
-    if (!find_problem(id)) {
-      std::string known;
-      for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
-      return Error{"unknown problem '" + id + "': expected one of " + known};
+namespace {
+
+/// Whether a folder is what one of the names asks for: a problem, or a kernel of it.
+bool is_asked_for(const std::filesystem::path& folder, const std::vector<std::string>& names) {
+  const std::string problem = folder.parent_path().filename().string();
+  const std::string kernel = problem + "/" + folder.filename().string();
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return name == problem || name == kernel;
+         });
+}
+
+Result<Ok> check_names(const std::vector<std::filesystem::path>& folders,
+                       const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (find_problem(name)) continue;
+    const bool found = std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
+      return is_asked_for(folder, {name});
+    });
+    if (found) continue;
+    if (name.find('/') != std::string::npos) {
+      return Error{"unknown kernel '" + name +
+                   "': expected PROBLEM/NAME of a folder in generated/"};
     }
+    std::string known;
+    for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
+    return Error{"unknown problem '" + name + "': expected one of " + known +
+                 ", or a kernel as PROBLEM/NAME"};
   }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path& root,
+                                                    const std::vector<std::string>& names) {
   Result<std::vector<std::filesystem::path>> folders = candidate_directories(root);
   if (!folders) return folders.error();
+  if (Result<Ok> known = check_names(*folders, names); !known) return known.error();
   std::vector<Candidate> candidates;
   for (const std::filesystem::path& folder : *folders) {
-    const std::string problem = folder.parent_path().filename().string();
-    if (!problems.empty() &&
-        std::find(problems.begin(), problems.end(), problem) == problems.end()) {
-      continue;
-    }
+    if (!is_asked_for(folder, names)) continue;
     Result<Candidate> candidate = load_candidate(folder);
     if (!candidate) return candidate.error();
     candidates.push_back(std::move(*candidate));
@@ -147,7 +170,8 @@ Result<std::filesystem::path> record_bench(const std::filesystem::path& root, co
   const std::filesystem::path path = bench_path(root, bench.device_name);
   Bench recorded;
   if (std::filesystem::exists(path)) {
-    Result<Bench> old = load_bench(path);
+    // What was measured is kept in any case; who reads the record refuses what contradicts itself.
+    Result<Bench> old = read_bench(path);
     if (!old) return old.error();
     recorded = std::move(*old);
   }
@@ -179,7 +203,7 @@ std::string bench_text(const Bench& bench, const std::filesystem::path& root) {
 int bench_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("problem", po::value<std::vector<std::string>>(),
-                        "problems to bench; all by default")(
+                        "problems to bench, or kernels as PROBLEM/NAME; all by default")(
       "samples", po::value<int>()->default_value(60), "timed samples each, 10 to 10000")(
       "pytorch", po::value<std::string>()->default_value("auto"),
       "time PyTorch too: auto (when python3 can import torch), on, off")(
@@ -188,9 +212,9 @@ int bench_command(const std::vector<std::string>& arguments) {
   add_device_options(options);
   po::positional_options_description positional;
   positional.add("problem", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel bench [PROBLEM…] [options]",
-                      "rekernel bench softmax layernorm --record", options, positional);
+  const ParsedArguments parsed = parse_arguments(
+      arguments, "rekernel bench [PROBLEM|PROBLEM/NAME…] [options]",
+      "rekernel bench softmax matmul_fp32/promoted_sums --record", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
 
   BenchOptions bench_options;

@@ -23,9 +23,10 @@ struct BenchOptions {
 /// failure is its row's status.
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options);
 
-/// The committed candidates of `root`, all or those of the named problems.
+/// The committed candidates of `root`, all or those of the named problems ("softmax") and kernels
+/// ("softmax/online").
 Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path& root,
-                                                    const std::vector<std::string>& problems = {});
+                                                    const std::vector<std::string>& names = {});
 
 /// Merges `bench` into results/<gpu>/bench.json and returns that path.
 Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench);

@@ -41,6 +41,7 @@ int replay_command(const std::vector<std::string>& arguments);
 int referee_worker_command(const std::vector<std::string>& arguments);
 int report_command(const std::vector<std::string>& arguments);
 int reproduce_command(const std::vector<std::string>& arguments);
+int results_command(const std::vector<std::string>& arguments);
 int runner_worker_command(const std::vector<std::string>& arguments);
 int search_command(const std::vector<std::string>& arguments);
 int verify_command(const std::vector<std::string>& arguments);

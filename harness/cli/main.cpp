@@ -27,8 +27,9 @@ constexpr std::array commands{
     Command{"search", "search for kernels with language models", rekernel::search_command},
     Command{"replay", "replay a recorded search", rekernel::replay_command},
     Command{"report", "the recorded results as text or Markdown", rekernel::report_command},
-    Command{"verify", "everything that a pull request must pass without a GPU",
-            rekernel::verify_command},
+    Command{"results", "merge, rank, compare and sign what was measured",
+            rekernel::results_command},
+    Command{"verify", "everything that a pull request must pass", rekernel::verify_command},
 };
 
 /// Started by this program for itself.

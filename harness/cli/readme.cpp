@@ -5,6 +5,7 @@
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "harness/records/report.h"
+#include "harness/records/signature.h"
 
 namespace rekernel {
 
@@ -15,7 +16,7 @@ Result<std::string> result_tables(const std::filesystem::path& root) {
   if (!published) return published.error();
   std::string text;
   for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench(path);
+    Result<Bench> bench = load_bench_of(root, path);
     if (!bench) return bench.error();
     text +=
         "\n" + to_markdown(bench_table(*bench, *published)) + "\n" + bench_caption(*bench) + ".\n";

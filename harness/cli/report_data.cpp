@@ -12,6 +12,7 @@
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "harness/records/report.h"
+#include "harness/records/signature.h"
 #include "ops/catalog.h"
 #include "replay/metrics.h"
 
@@ -199,7 +200,7 @@ json::object folder_json(const fs::path& folder, RecordComplaints& complaints) {
   json::object device;
   const fs::path path = folder / "bench.json";
   if (std::error_code ignored; fs::exists(path, ignored)) {
-    const Result<Bench> bench = load_bench(path);
+    const Result<Bench> bench = load_bench_of(folder.parent_path().parent_path(), path);
     const Result<json::value> recorded = read_json_file(path);
     if (bench && recorded) {
       device = device_json(*bench, *recorded);

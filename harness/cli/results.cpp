@@ -2,8 +2,11 @@
 
 #include <boost/json.hpp>
 
+#include "harness/base/text.h"
 #include "harness/cli/published_runs.h"
+#include "harness/records/contradictions.h"
 #include "harness/records/report.h"
+#include "harness/records/signature.h"
 #include "replay/replay_report.h"
 
 namespace rekernel {
@@ -14,9 +17,12 @@ Result<RecordedResults> load_results(const std::filesystem::path& root) {
   if (!published) return published.error();
   results.published = std::move(*published);
   for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench(path);
+    Result<Bench> bench = load_bench_of(root, path);
     if (!bench) return bench.error();
     results.benches.emplace_back(std::filesystem::relative(path, root), std::move(*bench));
+  }
+  if (const auto found = contradictions_between(results.benches); !found.empty()) {
+    return Error{joined(found, "\n")};
   }
   Result<std::vector<ReplayedSearch>> runs = published_runs(root);
   if (!runs) return runs.error();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <sstream>
 
 #include "harness/audit/errors.h"
 #include "harness/audit/gallery.h"
@@ -10,26 +11,70 @@
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
+#include "harness/cli/pull_request.h"
 #include "harness/cli/readme.h"
+#include "harness/records/contradictions.h"
 #include "harness/records/noise.h"
+#include "harness/records/signature.h"
 #include "ops/catalog.h"
+#include "replay/recorded_bench.h"
 #include "replay/replayer.h"
 
 namespace rekernel {
+
+namespace po = boost::program_options;
 
 namespace {
 
 using Complaints = std::vector<std::string>;
 
+/// A record that cannot be read, or contradicts itself, is one complaint a line.
+void complain_by_line(const std::string& message, Complaints& complaints) {
+  std::istringstream lines(message);
+  for (std::string line; std::getline(lines, line);) complaints.push_back(line);
+}
+
+/// Candidates of recorded searches: file → id → candidate.
+using RecordedCandidates = std::map<std::string, std::map<std::string, ReplayedCandidate>>;
+
+/// A kernel that a search found is measured by the search and by the bench.
+void check_origins(const std::vector<std::pair<std::filesystem::path, Bench>>& benches,
+                   const std::vector<Candidate>& candidates, const RecordedCandidates& recorded,
+                   Complaints& complaints) {
+  for (const Candidate& candidate : candidates) {
+    const auto file = recorded.find(candidate.origin.trajectory);
+    if (file == recorded.end()) continue;
+    const auto origin = file->second.find(candidate.origin.candidate);
+    if (origin == file->second.end()) continue;
+    for (const auto& [path, bench] : benches) {
+      for (const BenchRow& row : bench.rows) {
+        if (row.problem != candidate.problem || row.kernel != candidate.name) continue;
+        for (const std::string& line : unlike_origin(row, bench.device_name, origin->second)) {
+          complaints.push_back(path.string() + ": " + row.problem + "/" + row.kernel + ": " + line +
+                               " in " + file->first);
+        }
+      }
+    }
+  }
+}
+
 /// A committed kernel whose source or plan changed since it was measured has no result.
 Result<Ok> check_results(const std::filesystem::path& root,
-                         const std::vector<Candidate>& candidates, Complaints& complaints) {
+                         const std::vector<Candidate>& candidates,
+                         const RecordedCandidates& recorded, Complaints& complaints) {
   std::vector<BenchRow> rows;
+  std::vector<std::pair<std::filesystem::path, Bench>> benches;
   for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench(path);
-    if (!bench) return bench.error();
+    Result<Bench> bench = load_bench_of(root, path);
+    if (!bench) {
+      complain_by_line(bench.error().message, complaints);
+      continue;
+    }
     rows.insert(rows.end(), bench->rows.begin(), bench->rows.end());
+    benches.emplace_back(std::filesystem::relative(path, root), std::move(*bench));
   }
+  for (std::string& line : contradictions_between(benches)) complaints.push_back(std::move(line));
+  check_origins(benches, candidates, recorded, complaints);
   for (const Candidate& candidate : candidates) {
     const std::string sha256 = candidate_sha256(candidate);
     const std::string name = "generated/" + candidate.problem + "/" + candidate.name;
@@ -40,7 +85,7 @@ Result<Ok> check_results(const std::filesystem::path& root,
     if (row == rows.end()) {
       complaints.push_back(name + ": no result for its present content (sha256 " +
                            sha256.substr(0, 12) + "…); measure it with `rekernel bench " +
-                           candidate.problem + " --record`");
+                           candidate.problem + "/" + candidate.name + " --record`");
     } else if (row->status != Status::passed) {
       complaints.push_back(name + ": its recorded verdict is " + to_string(row->status));
     }
@@ -75,29 +120,34 @@ void check_every_problem_has_a_kernel(const std::vector<Candidate>& candidates,
 }
 
 /// Every recorded search replays byte for byte, and a kernel that says it came from one is there.
-void check_trajectories(const std::filesystem::path& root, const std::vector<Candidate>& candidates,
-                        Complaints& complaints) {
-  std::map<std::string, std::map<std::string, std::string>> sha256_by_trajectory;
+RecordedCandidates check_trajectories(const std::filesystem::path& root,
+                                      const std::vector<Candidate>& candidates,
+                                      Complaints& complaints) {
+  RecordedCandidates recorded;
   const std::vector<std::filesystem::path> paths = recorded_trajectories(root);
   Progress progress;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const std::string name = "trajectories/" + paths[i].filename().string();
     progress.step(i, paths.size(), "replaying recorded searches");
     const Replay replay = replay_exactly(paths[i]);
-    if (replay.interruption) complaints.push_back(name + ": " + replay.interruption->message);
-    for (const ReplayedCandidate& one : replay.search.candidates) {
-      sha256_by_trajectory[name][one.id] = one.sha256;
+    if (replay.interruption) complain_by_line(replay.interruption->message, complaints);
+    const Result<Signer> signer = signer_of_file(paths[i], allowed_signers_path(root));
+    if (!signer || signer->kind == Signer::Kind::invalid) {
+      complaints.push_back(
+          name + ".sig: " + (signer ? "not a signature of this file" : signer.error().message));
     }
+    for (const ReplayedCandidate& one : replay.search.candidates) recorded[name][one.id] = one;
   }
   for (const Candidate& candidate : candidates) {
     const Origin& origin = candidate.origin;
     if (origin.trajectory.empty()) continue;
-    if (sha256_by_trajectory[origin.trajectory][origin.candidate] != candidate_sha256(candidate)) {
+    if (recorded[origin.trajectory][origin.candidate].sha256 != candidate_sha256(candidate)) {
       complaints.push_back("generated/" + candidate.problem + "/" + candidate.name + ": " +
                            origin.trajectory + " records no candidate " + origin.candidate +
                            " with this source and plan");
     }
   }
+  return recorded;
 }
 
 Result<Ok> check_readme(const std::filesystem::path& root, Complaints& complaints) {
@@ -158,12 +208,58 @@ Result<Ok> check_noise(const std::filesystem::path& root, Complaints& complaints
 
 }  // namespace
 
-int verify_command(const std::vector<std::string>& arguments) {
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel verify", "rekernel verify", {});
-  if (parsed.exit_status) return *parsed.exit_status;
+namespace {
 
-  const std::filesystem::path root = project_root();
+Result<PullRequestOptions> pull_request_options(const ParsedArguments& parsed) {
+  PullRequestOptions options;
+  options.base = parsed.get<std::string>("base");
+  if (options.base.empty() || options.base.starts_with("-"))
+    return Error{"BASE: expected a commit"};
+  if (parsed.has("comment")) options.comment = parsed.get<std::string>("comment");
+  const std::string gpu = parsed.get<std::string>("gpu");
+  if (gpu != "auto" && gpu != "on" && gpu != "off") {
+    return Error{"--gpu " + gpu + ": expected auto, on or off"};
+  }
+  if (gpu == "on") options.gpu = PullRequestOptions::Gpu::on;
+  if (gpu == "off") options.gpu = PullRequestOptions::Gpu::off;
+  options.device = parsed.get<int>("device");
+  options.json = parsed.flag("json");
+  return options;
+}
+
+int verify_project(const std::filesystem::path& root);
+
+}  // namespace
+
+int verify_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("base", po::value<std::string>(),
+                        "judge the checkout as a pull request onto this commit; without it, the "
+                        "whole project")("comment", po::value<std::string>(),
+                                         "with BASE: write a comment in Markdown here")(
+      "gpu", po::value<std::string>()->default_value("auto"),
+      "with BASE: judge and time the candidate: auto (where there is a GPU), on, off")(
+      "device", po::value<int>()->default_value(0), "number of the GPU")("json", po::bool_switch(),
+                                                                         "with BASE: print JSON");
+  po::positional_options_description positional;
+  positional.add("base", 1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel verify [BASE] [options]",
+                      "rekernel verify origin/main --comment comment.md", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (parsed.has("base")) {
+    const Result<PullRequestOptions> asked = pull_request_options(parsed);
+    return asked ? verify_pull_request(project_root(), *asked) : bad_input(asked.error());
+  }
+  if (parsed.has("comment") || parsed.flag("json")) {
+    return bad_input({"--comment and --json: expected BASE with them"});
+  }
+  return verify_project(project_root());
+}
+
+namespace {
+
+int verify_project(const std::filesystem::path& root) {
   Result<std::vector<Candidate>> candidates = committed_candidates(root);
   if (!candidates) return bad_input(candidates.error());
   Result<Compiler> compiler = Compiler::load();
@@ -173,8 +269,8 @@ int verify_command(const std::vector<std::string>& arguments) {
   const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
   check_compilation(checks, complaints);
   check_every_problem_has_a_kernel(*candidates, complaints);
-  check_trajectories(root, *candidates, complaints);
-  if (Result<Ok> read = check_results(root, *candidates, complaints); !read) {
+  const RecordedCandidates recorded = check_trajectories(root, *candidates, complaints);
+  if (Result<Ok> read = check_results(root, *candidates, recorded, complaints); !read) {
     return bad_input(read.error());
   }
   if (Result<Ok> read = check_readme(root, complaints); !read) return bad_input(read.error());
@@ -186,5 +282,7 @@ int verify_command(const std::vector<std::string>& arguments) {
             << counted(complaints.size(), "complaint") << "\n";
   return complaints.empty() ? exit_good : exit_verdict_failed;
 }
+
+}  // namespace
 
 }  // namespace rekernel

@@ -12,6 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/records/contradictions.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -101,6 +102,7 @@ boost::json::object to_json(const BenchRow& row) {
   if (!row.harness.empty()) json["harness"] = row.harness;
   if (!row.toolchain.empty()) json["toolchain"] = boost::json::value_from(row.toolchain);
   if (row.ceilings.copy_bytes_per_s > 0) json["ceilings"] = rekernel::to_json(row.ceilings);
+  if (!row.signature.empty()) json["signature"] = row.signature;
   boost::json::object references;
   for (const RecordedReference& reference : row.references) {
     references[reference.id] = to_json(reference);
@@ -151,6 +153,19 @@ BadgeEvidence read_evidence(JsonReader reader) {
   return evidence;
 }
 
+/// What is repeated there of the first reference.
+void check_headline(const BenchRow& row, JsonReader reader) {
+  const RecordedReference* headline = row.headline();
+  const std::string reference = reader.required("reference").string();
+  const double value = read_percent(reader.required("headline"));
+  const double low = read_percent(reader.required("low"));
+  const double high = read_percent(reader.required("high"));
+  if (!headline || reference != headline->id || value != headline->percent.value ||
+      low != headline->percent.low || high != headline->percent.high) {
+    reader.fail("not what stands in the row's first reference");
+  }
+}
+
 BenchRow read_bench_row(JsonReader reader) {
   BenchRow row;
   row.problem = reader.required("problem").string();
@@ -186,12 +201,13 @@ BenchRow read_bench_row(JsonReader reader) {
   row.conditions = conditions_from_json(reader.required("conditions"));
   if (auto evidence = reader.optional("evidence")) row.evidence = read_evidence(*evidence);
   row.harness = reader.optional_string("harness");
+  row.signature = reader.optional_string("signature");
   if (auto toolchain = reader.optional("toolchain")) row.toolchain = toolchain->string_map(256);
   if (auto ceilings = reader.optional("ceilings")) row.ceilings = ceilings_from_json(*ceilings);
   for (auto& [id, reference] : reader.required("references").entries()) {
     row.references.push_back(read_reference(id, reference));
   }
-  reader.optional("percent_of_reference");  // derived from the first reference
+  if (auto derived = reader.optional("percent_of_reference")) check_headline(row, *derived);
   reader.no_other_keys();
   return row;
 }
@@ -350,10 +366,24 @@ Result<Bench> bench_from_json(const boost::json::value& json, const std::string&
   return bench;
 }
 
-Result<Bench> load_bench(const std::filesystem::path& path) {
+Result<Bench> read_bench(const std::filesystem::path& path) {
   Result<boost::json::value> json = read_json_file(path);
   if (!json) return json.error();
   return bench_from_json(*json, path.string());
+}
+
+Result<Bench> load_bench(const std::filesystem::path& path) {
+  Result<Bench> bench = read_bench(path);
+  if (!bench) return bench;
+  std::vector<std::string> found = contradictions(*bench, path.string());
+  const std::filesystem::path place = bench_path("", bench->device_name);
+  const bool recorded = path.parent_path().parent_path().filename() == "results";
+  if (recorded && path.parent_path().filename() != place.parent_path().filename()) {
+    found.push_back(path.string() + ": device.name: '" + bench->device_name + "' belongs into " +
+                    place.parent_path().string());
+  }
+  if (!found.empty()) return Error{joined(found, "\n")};
+  return bench;
 }
 
 void merge(Bench& into, const Bench& from) {

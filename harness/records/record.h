@@ -57,6 +57,8 @@ struct BenchRow {
   std::string harness;  ///< harness_digest() of what judged; empty in records from before
   std::map<std::string, std::string> toolchain;  ///< component → version
   Ceilings ceilings;                             ///< of the run that took the row's times
+  std::string signature;  ///< of who answers for it, as one line of base64; empty: nobody signed
+  std::string signer = "unsigned";  ///< not recorded: see identify_signers()
 
   const RecordedReference* headline() const;
   const RecordedReference* find(std::string_view id) const;
@@ -88,6 +90,9 @@ void summarise_rows(Bench& bench);
 
 boost::json::object to_json(const Bench& bench);
 Result<Bench> bench_from_json(const boost::json::value& json, const std::string& where);
+/// As it is, whether or not it contradicts itself.
+Result<Bench> read_bench(const std::filesystem::path& path);
+/// Refuses a record that contradicts itself; the error's message has a line for each contradiction.
 Result<Bench> load_bench(const std::filesystem::path& path);
 
 /// Replaces the rows of `into` that `from` measured anew, adds those that are new, keeps the rest.

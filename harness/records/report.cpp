@@ -62,7 +62,8 @@ void add_rates(Table& table, const Bench& bench) {
   const std::vector<Table::Column> columns = {
       {.heading = "GB/s", .right_aligned = true, .rank = 5},
       {.heading = "TFLOP/s", .right_aligned = true, .rank = 5},
-      {.heading = "SM clock MHz", .right_aligned = true, .rank = 6}};
+      {.heading = "SM clock MHz", .right_aligned = true, .rank = 6},
+      {.heading = "measured by", .rank = 4}};
   table.columns.insert(table.columns.end(), columns.begin(), columns.end());
   for (std::size_t i = 0; i < bench.rows.size(); ++i) {
     const Rates rates = achieved_rates(bench.rows[i]);
@@ -70,6 +71,7 @@ void add_rates(Table& table, const Bench& bench) {
     table.rows[i].push_back(rate_text(rates.bytes_per_s, 1e9));
     table.rows[i].push_back(rate_text(rates.operations_per_s, 1e12));
     table.rows[i].push_back(clock > 0 ? std::to_string(clock) : missing);
+    table.rows[i].push_back(bench.rows[i].signer);
   }
 }
 
@@ -179,6 +181,14 @@ std::string bench_caption(const Bench& bench) {
   if (!dates.empty()) {
     text += ", measured " + *dates.begin();
     if (dates.size() > 1) text += " to " + *dates.rbegin();
+    const std::set<std::string> signers = [&] {
+      std::set<std::string> names;
+      for (const BenchRow& row : bench.rows) names.insert(row.signer);
+      return names;
+    }();
+    // Unsigned is said alone, since somebody measured it all the same.
+    text += (signers == std::set<std::string>{"unsigned"} ? ", " : ", by ") +
+            joined(std::vector<std::string>(signers.begin(), signers.end()));
   }
   // A record that a search's evaluation began has no ceilings: only a bench run measures them.
   if (bench.ceilings.copy_bytes_per_s > 0) {

@@ -10,8 +10,11 @@ namespace rekernel::testing {
 
 ProgramOutcome run_program(const std::string& arguments, const std::string& folder,
                            const std::string& variables) {
-  const std::string command = "cd \"" + folder + "\" && " + variables + " \"" + REKERNEL_PROGRAM +
-                              "\" " + arguments + " 2>&1";
+  return run_shell(variables + " \"" + REKERNEL_PROGRAM + "\" " + arguments, folder);
+}
+
+ProgramOutcome run_shell(const std::string& commands, const std::string& folder) {
+  const std::string command = "cd \"" + folder + "\" && { " + commands + "; } 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("cannot start " + command);
   ProgramOutcome outcome;

@@ -14,4 +14,7 @@ struct ProgramOutcome {
 ProgramOutcome run_program(const std::string& arguments, const std::string& folder,
                            const std::string& variables = "");
 
+/// Runs commands in a folder.
+ProgramOutcome run_shell(const std::string& commands, const std::string& folder);
+
 }  // namespace rekernel::testing

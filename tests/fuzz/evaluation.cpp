@@ -32,7 +32,7 @@ void fuzz_evaluation(std::string_view bytes) {
   if (!outcome) return require_error(outcome.error(), where);
   (void)outcome_line(*outcome);
   (void)prompt_log(*outcome);
-  (void)bench_row(*evaluation);
+  (void)bench_row(*evaluation, {});
 }
 
 }  // namespace rekernel::fuzz

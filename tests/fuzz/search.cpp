@@ -61,6 +61,8 @@ class ScriptedEvaluator : public Evaluator {
       if (const std::string text = script_.next(); !text.empty()) {
         Evaluation evaluation;
         evaluation.problem = requests[i].candidate->problem;
+        evaluation.kernel = requests[i].candidate->name;
+        evaluation.sha256 = candidate_sha256(*requests[i].candidate);
         evaluation.status = Status::compile_failed;
         evaluation.message = text;
         evaluation.compile_log = text;

@@ -312,12 +312,9 @@ TEST(EvaluationPool, DoesNotShowInTheTrajectory) {
           const auto pause = std::chrono::microseconds(random() % 3000);
           std::this_thread::sleep_for(pause);
         }
-        EvaluationReport report = passing(one);
-        report.evaluation.status = Status::passed;
-        report.evaluation.target = "sm_90a";
-        report.evaluation.timing = Timing{};
-        report.evaluation.timing->median_ns =
-            1000 + static_cast<std::int64_t>(std::hash<std::string>{}(one.name) % 1000);
+        EvaluationReport report;
+        report.evaluation = testing::passing_evaluation(
+            one, 600'000 + static_cast<std::int64_t>(std::hash<std::string>{}(one.name) % 1000));
         report.device = DeviceProperties{"NVIDIA H200"};
         return report;
       });
@@ -334,8 +331,9 @@ TEST(EvaluationPool, DoesNotShowInTheTrajectory) {
       }
     }
     const auto path = folder / (std::to_string(workers) + ".jsonl");
-    const SearchEnd end =
-        testing::run_on_file(path, testing::small_header(3, 2, 4), model, evaluator);
+    Header header = testing::small_header(3, 2, 4);
+    header.settings.references.clear();
+    const SearchEnd end = testing::run_on_file(path, header, model, evaluator);
     ASSERT_FALSE(end.interruption) << end.interruption->message;
     const std::string text = testing::read_text(path);
     if (expected.empty()) expected = text;

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "harness/base/files.h"
+#include "harness/evaluation/statistics.h"
 #include "ops/catalog.h"
 #include "replay/event.h"
 #include "replay/outcome.h"
@@ -104,32 +105,44 @@ ModelReply fake_reply(const std::string& id) {
   return reply;
 }
 
-json::object fake_record(const std::string& id, const Candidate& candidate) {
+Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns) {
   Evaluation evaluation;
   evaluation.problem = candidate.problem;
   evaluation.kernel = candidate.name;
   evaluation.sha256 = candidate_sha256(candidate);
   evaluation.target = "sm_90a";
-  evaluation.seeds = {7, 18446744073709551615u};
+  evaluation.seeds = {7, 8, 9, 10, 18446744073709551615u};
   evaluation.resources = {{"row_statistics", 40, 1024, 0, 0, 0, {}}};
-  const std::uint64_t number = number_of("evaluation of " + id);
-  if (number % 5 == 0) {
-    evaluation.status = Status::compile_failed;
-    evaluation.message = "kernel.cu(3): error: expected a ;\n1 error";
-    return recorded_evaluation(evaluation, "", "NVRTC 13.0");
-  }
   evaluation.status = Status::passed;
   evaluation.strict = true;
+  evaluation.badge_notes = "robust: not tried; deterministic: repeated runs differ";
   evaluation.errors = ErrorStats{};
   evaluation.errors->max_abs = 9.2e-4;
-  Timing timing;
-  timing.median_ns = 500000 + static_cast<std::int64_t>(number % 300000);
-  timing.samples_ns = {timing.median_ns, timing.median_ns};
-  evaluation.timing = timing;
+  evaluation.errors->truth_rms = 1.0;
+  evaluation.timing = summarise({median_ns});
+  return evaluation;
+}
+
+json::object fake_record(const std::string& id, const Candidate& candidate,
+                         std::optional<std::int64_t> median_ns) {
+  const std::uint64_t number = number_of("evaluation of " + id);
+  const auto drawn_ns = 500000 + static_cast<std::int64_t>(number % 300000);
+  Evaluation evaluation = passing_evaluation(candidate, median_ns.value_or(drawn_ns));
+  if (number % 5 == 0) {
+    Evaluation failed;
+    failed.problem = evaluation.problem;
+    failed.kernel = evaluation.kernel;
+    failed.sha256 = evaluation.sha256;
+    failed.target = evaluation.target;
+    failed.status = Status::compile_failed;
+    failed.message = "kernel.cu(3): error: expected a ;\n1 error";
+    return recorded_evaluation(failed, "", "NVRTC 13.0");
+  }
   ReferenceResult reference;
   reference.id = "cudnn_softmax";
-  reference.timing.median_ns = 1000000;
-  reference.percent_of_reference = Percent{123.456, 120.0, 125.0};
+  reference.timing = summarise({1000000});
+  reference.percent_of_reference =
+      percent_of_reference(reference.timing.samples_ns, evaluation.timing->samples_ns);
   evaluation.references = {reference};
   return recorded_evaluation(evaluation, "NVIDIA H200", "NVRTC 13.0");
 }
@@ -160,8 +173,9 @@ std::optional<Interruption> FakeEvaluator::evaluate(std::span<const EvaluationRe
     const std::string& id = requests[i].id;
     evaluated.push_back(id);
     if (before) before(id);
-    json::object record = fake_record(id, *requests[i].candidate);
-    if (times.contains(id)) record.at("timing").as_object()["median_ns"] = times[id];
+    std::optional<std::int64_t> median_ns;
+    if (times.contains(id)) median_ns = times[id];
+    json::object record = fake_record(id, *requests[i].candidate, median_ns);
     if (!arrived(i, std::move(record))) return std::nullopt;
   }
   return std::nullopt;

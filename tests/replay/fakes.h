@@ -26,8 +26,12 @@ ModelReply fake_reply(const std::string& id);
 /// A reply with this source and the worked example's plan.
 std::string kernel_reply(const std::string& source_comment);
 
+/// An evaluation without references, for sm_90a, that does not contradict itself.
+Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns);
 /// The record that the fake evaluator gives, by the candidate's id alone: most pass.
-boost::json::object fake_record(const std::string& id, const Candidate& candidate);
+/// `median_ns`: its time, if it passes.
+boost::json::object fake_record(const std::string& id, const Candidate& candidate,
+                                std::optional<std::int64_t> median_ns = std::nullopt);
 
 /// Answers in an order that `seed` shuffles; writes each id to `log`, if there is one, as it is
 /// asked.

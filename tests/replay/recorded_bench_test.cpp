@@ -110,5 +110,21 @@ TEST_F(RecordedBench, RefusesARecordThatABenchFileCannotHold) {
   EXPECT_TRUE(recorded_bench(search, candidate, "mine").ok());
 }
 
+TEST_F(RecordedBench, ARowIsLikeItsOrigin) {
+  Result<Bench> bench = recorded_bench(search, candidate, "mine");
+  ASSERT_TRUE(bench.ok()) << bench.error().message;
+  BenchRow& row = bench->rows[0];
+  EXPECT_TRUE(unlike_origin(row, candidate.device, candidate).empty());
+  row.median_ns = row.median_ns * 2 / 3;
+  row.max_error = "1.0e-09";
+  const std::vector<std::string> lines = unlike_origin(row, candidate.device, candidate);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(lines[0].starts_with("median_ns: ")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("max_error: 1.0e-09, but at its origin")) << lines[1];
+  EXPECT_TRUE(unlike_origin(row, "NVIDIA L40S", candidate).empty()) << "another device";
+  row.status = Status::wrong_result;
+  EXPECT_EQ(unlike_origin(row, candidate.device, candidate).size(), 1u);
+}
+
 }  // namespace
 }  // namespace rekernel

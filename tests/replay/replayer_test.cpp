@@ -269,6 +269,7 @@ TEST(MeasuredReplay, SaysWhereTodaysTimesWouldChooseOtherwise) {
   TemporaryFolder folder;
   Header header = small_header(2, 1, 2);
   header.settings.survivors = 1;
+  header.settings.references.clear();
   FakeModel model;
   for (const char* id : {"r1.i1.b1", "r1.i1.b2", "r2.i1.b1", "r2.i1.b2"}) {
     model.replies[id] = testing::kernel_reply(id);
@@ -280,17 +281,14 @@ TEST(MeasuredReplay, SaysWhereTodaysTimesWouldChooseOtherwise) {
     std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
                                          const Arrived& arrived) override {
       for (std::size_t i = 0; i < requests.size(); ++i) {
-        Evaluation evaluation;
-        evaluation.status = Status::passed;
-        Timing timing;
-        timing.median_ns = medians.at(requests[i].id);
-        evaluation.timing = timing;
+        const Evaluation evaluation =
+            testing::passing_evaluation(*requests[i].candidate, medians.at(requests[i].id));
         if (!arrived(i, recorded_evaluation(evaluation, "GPU", ""))) break;
       }
       return std::nullopt;
     }
   } evaluator;
-  evaluator.medians = {{"r1.i1.b1", 100}, {"r1.i1.b2", 200}, {"r2.i1.b1", 300}};
+  evaluator.medians = {{"r1.i1.b1", 600'100}, {"r1.i1.b2", 600'200}, {"r2.i1.b1", 600'300}};
   ASSERT_FALSE(run_on_file(folder / "t.jsonl", header, model, evaluator).interruption);
   const Replay replay = replay_exactly(folder / "t.jsonl", KeepCandidates::yes);
   ASSERT_FALSE(replay.interruption) << replay.interruption->message;
@@ -300,7 +298,7 @@ TEST(MeasuredReplay, SaysWhereTodaysTimesWouldChooseOtherwise) {
   EXPECT_TRUE(same.changed.empty());
   EXPECT_FALSE(same.today[3]);  // the prose
 
-  evaluator.medians = {{"r1.i1.b1", 250}, {"r1.i1.b2", 200}, {"r2.i1.b1", 300}};
+  evaluator.medians = {{"r1.i1.b1", 600'250}, {"r1.i1.b2", 600'200}, {"r2.i1.b1", 600'300}};
   Remeasurement other;
   std::size_t done = 0;
   ASSERT_FALSE(measure_again(

@@ -20,9 +20,7 @@ class Passing : public Evaluator {
   std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
                                        const Arrived& arrived) override {
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      Evaluation evaluation;
-      evaluation.status = Status::passed;
-      evaluation.timing = Timing{{}, 500'000, 500'000, 500'000};
+      const Evaluation evaluation = testing::passing_evaluation(*requests[i].candidate, 500'000);
       if (!arrived(i, recorded_evaluation(evaluation, "GPU", ""))) break;
     }
     return std::nullopt;
@@ -35,6 +33,7 @@ class WalkOfASearch : public ::testing::Test {
   void SetUp() override {
     Header header = small_header(2, 1, 2);
     header.settings.survivors = 1;
+    header.settings.references.clear();
     FakeModel model;
     for (const char* id : {"r1.i1.b1", "r1.i1.b2", "r2.i1.b1"}) {
       model.replies[id] = testing::kernel_reply(std::string("written as ") + id);

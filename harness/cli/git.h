@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/result.h"
+
+namespace rekernel {
+
+/// A file that a change touches.
+struct ChangedFile {
+  std::string path;
+  char kind = 'M';       ///< A: added, D: deleted, M: modified, T: of another type
+  std::string old_mode;  ///< as git names them: "100644", "120000" for a link
+  std::string new_mode;
+};
+
+/// A checkout, through the program git.
+class Git {
+ public:
+  explicit Git(std::filesystem::path root) : root_(std::move(root)) {}
+
+  /// What git prints; its message where it fails.
+  Result<std::string> run(const std::vector<std::string>& words) const;
+
+  /// The last commit that HEAD has in common with `base`. The error says what is wrong with the
+  /// name or with the clone, and what to do.
+  Result<std::string> merge_base(const std::string& base) const;
+  /// All that is different from a commit: committed, not committed, and not even added. Sorted.
+  Result<std::vector<ChangedFile>> changes_since(const std::string& commit) const;
+  /// A file's content in a commit; nothing if it is not there.
+  std::optional<std::string> content(const std::string& commit, const std::string& path) const;
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace rekernel

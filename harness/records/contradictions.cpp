@@ -1,0 +1,525 @@
+#include "harness/records/contradictions.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "harness/candidate/arch.h"
+#include "harness/evaluation/ceilings.h"
+#include "harness/evaluation/check.h"
+#include "harness/evaluation/statistics.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+namespace {
+
+using Samples = std::vector<std::int64_t>;
+
+constexpr std::size_t longest_field = 200;
+constexpr std::size_t longest_note = 600;
+constexpr int fewest_seeds = 5;
+constexpr std::size_t fewest_digests = 3;
+constexpr int most_registers = 255;
+constexpr std::array badge_names = {"strict", "robust", "deterministic"};
+
+std::string number(double value) { return printed("%.6g", value); }
+
+/// Judges one evaluation; what is wrong is collected.
+class Examination {
+ public:
+  Examination(const Evaluation& evaluation, const EvaluationContext& context)
+      : evaluation_(evaluation), context_(context), problem_(find_problem(evaluation.problem)) {}
+
+  std::vector<std::string> found() {
+    examine_names();
+    examine_status();
+    examine_timing();
+    examine_floor();
+    examine_references();
+    examine_noise();
+    if (passed()) {
+      examine_errors();
+      examine_witness();
+      examine_badges();
+    }
+    examine_resources();
+    return std::move(found_);
+  }
+
+ private:
+  bool passed() const { return evaluation_.status == Status::passed; }
+  void note(const std::string& field, const std::string& what) {
+    found_.push_back(one_line(field, longest_field) + ": " + one_line(what, longest_note));
+  }
+  void expect_equal(const std::string& field, std::int64_t said, std::int64_t made,
+                    const char* from) {
+    if (said == made) return;
+    note(field, std::to_string(said) + ", but " + from + " give " + std::to_string(made));
+  }
+
+  void examine_names() {
+    if (!problem_) note("problem", "'" + evaluation_.problem + "' is no problem of the catalog");
+    const std::string& sha256 = evaluation_.sha256;
+    const bool hexadecimal =
+        sha256.find_first_not_of("0123456789abcdef") == std::string::npos && sha256.size() == 64;
+    if (!hexadecimal) note("sha256", "expected 64 hexadecimal digits");
+    if (!evaluation_.target.empty() && !capability_of(evaluation_.target)) {
+      note("target", "'" + evaluation_.target + "' is no architecture");
+    }
+    std::set<std::uint64_t> distinct(evaluation_.seeds.begin(), evaluation_.seeds.end());
+    if (distinct.size() != evaluation_.seeds.size()) note("seeds", "one is there twice");
+  }
+
+  void examine_status() {
+    if (passed() && !evaluation_.message.empty()) {
+      note("message", "a kernel that passed has none, got '" + evaluation_.message + "'");
+    }
+    if (!passed() && evaluation_.message.empty()) {
+      note("message", std::string("none, but the status is ") + to_string(evaluation_.status));
+    }
+    if (!passed()) return;
+    if (!evaluation_.timing) note("timing", "none, but the status is passed");
+    if (!evaluation_.errors) note("errors", "none, but the status is passed");
+    // A bench's rows keep no seeds.
+    if (!evaluation_.seeds.empty() && evaluation_.seeds.size() < fewest_seeds) {
+      note("seeds", std::to_string(evaluation_.seeds.size()) + ", but a verdict needs " +
+                        std::to_string(fewest_seeds));
+    }
+  }
+
+  /// Median and quartiles against the samples, or against each other where there are none.
+  void examine_summary(const std::string& field, const Timing& timing) {
+    if (timing.samples_ns.empty()) {
+      if (timing.median_ns < timing.low_ns || timing.median_ns > timing.high_ns) {
+        note(field + "median_ns",
+             std::to_string(timing.median_ns) + " is outside of its own quartiles, " +
+                 std::to_string(timing.low_ns) + " to " + std::to_string(timing.high_ns));
+      }
+      return;
+    }
+    const Timing made = summarise(timing.samples_ns);
+    expect_equal(field + "median_ns", timing.median_ns, made.median_ns, "its samples");
+    expect_equal(field + "low_ns", timing.low_ns, made.low_ns, "its samples");
+    expect_equal(field + "high_ns", timing.high_ns, made.high_ns, "its samples");
+  }
+
+  void examine_timing() {
+    if (evaluation_.timing) examine_summary("timing.", *evaluation_.timing);
+    if (evaluation_.conditions.rejected_samples > 0 &&
+        evaluation_.conditions.throttle_reasons == 0) {
+      note("conditions.rejected_samples",
+           std::to_string(evaluation_.conditions.rejected_samples) +
+               ", but conditions.throttle_reasons names no reason to reject any");
+    }
+  }
+
+  void examine_floor() {
+    if (!problem_) return;
+    const bool own = evaluation_.ceilings.copy_bytes_per_s > 0;
+    if (own) {
+      expect_equal("floor_ns", evaluation_.floor_ns,
+                   floor_ns(*problem_, evaluation_.ceilings, problem_->matrix_products),
+                   "the ceilings");
+    }
+    const Ceilings& ceilings = own ? evaluation_.ceilings : context_.ceilings;
+    if (!passed() || !evaluation_.timing || ceilings.copy_bytes_per_s == 0) return;
+    DeviceProperties device;
+    device.l2_bytes = context_.l2_bytes;
+    std::int64_t median_ns = evaluation_.timing->median_ns;
+    if (evaluation_.witness) median_ns = std::min(median_ns, evaluation_.witness->median_ns);
+    if (auto rejection = check_plausibility(median_ns, *problem_, ceilings, device)) {
+      note("timing.median_ns", rejection->message);
+    }
+  }
+
+  static std::string name_of(const ReferenceResult& reference) {
+    return "references." + reference.id + ".";
+  }
+
+  void examine_references() {
+    std::set<std::string> ids;
+    for (const ReferenceResult& reference : evaluation_.references) {
+      if (!ids.insert(reference.id).second) note(name_of(reference) + "id", "it is there twice");
+      if (!reference.unavailable.empty() || !evaluation_.timing) continue;
+      examine_summary(name_of(reference) + "timing.", reference.timing);
+      examine_percent(reference);
+      examine_counts(reference);
+    }
+  }
+
+  /// The percentage and its interval against the samples; against the medians where there are none.
+  void examine_percent(const ReferenceResult& reference) {
+    if (!reference.percent_of_reference) return;
+    const std::string field = name_of(reference) + "percent.";
+    const Percent& said = *reference.percent_of_reference;
+    const double wider = context_.percent_units_rounding + context_.percent_rounding * said.value;
+    if (!(said.low <= said.value + wider && said.value - wider <= said.high)) {
+      note(field + "value", number(said.value) + "% is outside of its own interval, " +
+                                number(said.low) + "% to " + number(said.high) + "%");
+    }
+    const Samples& kernel = reference.kernel_samples_ns.empty() ? evaluation_.timing->samples_ns
+                                                                : reference.kernel_samples_ns;
+    if (kernel.empty() || reference.timing.samples_ns.empty()) {
+      // What stands beside a reference of another process are times of their own.
+      if (reference.id.starts_with("pytorch_") || evaluation_.timing->median_ns <= 0) return;
+      const double ratio = 100.0 * static_cast<double>(reference.timing.median_ns) /
+                           static_cast<double>(evaluation_.timing->median_ns);
+      expect_near(field + "value", said.value, ratio, "the medians");
+      return;
+    }
+    const Percent made = percent_of_reference(reference.timing.samples_ns, kernel);
+    expect_near(field + "value", said.value, made.value, "the samples");
+    expect_near(field + "low", said.low, made.low, "the samples");
+    expect_near(field + "high", said.high, made.high, "the samples");
+  }
+
+  void expect_near(const std::string& field, double said, double made, const char* from) {
+    const double tolerance =
+        context_.percent_units_rounding + context_.percent_rounding * std::abs(made) + 1e-6;
+    if (std::abs(said - made) <= tolerance) return;
+    note(field, number(said) + "%, but " + from + " give " + number(made) + "%");
+  }
+
+  /// Times that were taken in turns are as many.
+  void examine_counts(const ReferenceResult& reference) {
+    const Samples& kernel = reference.kernel_samples_ns.empty() ? evaluation_.timing->samples_ns
+                                                                : reference.kernel_samples_ns;
+    if (reference.timing.samples_ns.size() == kernel.size()) return;
+    note(name_of(reference) + "timing.samples_ns",
+         std::to_string(reference.timing.samples_ns.size()) + " of them, but " +
+             std::to_string(kernel.size()) + " of the kernel's beside them");
+  }
+
+  void examine_noise() {
+    const Samples& repeated = evaluation_.repeated_headline_ns;
+    if (repeated.empty()) return;
+    const ReferenceResult* headline = evaluation_.headline();
+    if (!headline || headline->timing.samples_ns.size() != repeated.size()) {
+      note("repeated_headline_ns", "expected as many as of the first reference's samples_ns");
+      return;
+    }
+    expect_equal("reference_noise_ppm", evaluation_.reference_noise_ppm,
+                 noise_ppm(headline->timing.samples_ns, repeated), "the samples");
+  }
+
+  /// Of a kernel that passed.
+  void examine_errors() {
+    if (!evaluation_.errors) return;
+    const ErrorStats& errors = *evaluation_.errors;
+    const double rounded_up = 1.0 + context_.errors_rounding;
+    if (errors.failing > 0) {
+      note("errors.failing", std::to_string(errors.failing) + ", but the status is passed");
+    }
+    if (errors.unwritten > 0) {
+      note("errors.unwritten", std::to_string(errors.unwritten) + ", but the status is passed");
+    }
+    if (errors.first_failing != -1) {
+      note("errors.first_failing", "an element, but the status is passed");
+    }
+    if (!(errors.worst_tolerance_ratio <= 1.0 + context_.shares_rounding)) {
+      note("errors.worst_tolerance_ratio",
+           number(errors.worst_tolerance_ratio) + ", but what passed is at most 1");
+    }
+    if (!(errors.rms <= errors.max_abs * rounded_up * rounded_up)) {
+      note("errors.rms",
+           number(errors.rms) + " is more than the largest error, " + number(errors.max_abs));
+    }
+    // Older rows keep no size of the truth.
+    if (!problem_ || errors.truth_rms <= 0) return;
+    ErrorStats rounded = errors;
+    rounded.failing = 0;  // spoken of above
+    rounded.truth_rms *= rounded_up * rounded_up;
+    if (auto rejection = judge_values(rounded, *problem_, nullptr)) {
+      const bool of_rms = rejection->message.starts_with("rms");
+      note(of_rms ? "errors.rms" : "errors.max_abs",
+           rejection->message + ", but the status is passed");
+    }
+  }
+
+  void examine_witness() {
+    if (!evaluation_.witness) return;
+    if (auto rejection = check_clock(*evaluation_.witness)) {
+      note("witness", rejection->message + ", but the status is passed");
+    }
+  }
+
+  /// Of a kernel that passed: each badge against what it rests on and against the notes.
+  void examine_badges() {
+    const std::array held = {evaluation_.strict, evaluation_.robust, evaluation_.deterministic};
+    for (std::size_t i = 0; i < badge_names.size(); ++i) {
+      const std::string badge = badge_names[i];
+      // "strict: an element misses …", "strict asks for an FP32 output"
+      const bool refused = evaluation_.badge_notes.find(badge + ": ") != std::string::npos ||
+                           evaluation_.badge_notes.find(badge + " asks") != std::string::npos;
+      if (held[i] && refused) {
+        note("badge_notes", "they say why " + badge + " was refused, but it was given");
+      }
+      if (!held[i] && !refused) note("badges", badge + " is missing, and badge_notes say not why");
+    }
+    if (!evaluation_.evidence) {
+      if (evaluation_.strict && problem_ && problem_->output().dtype != DType::f32) {
+        note("badges", "strict asks for an FP32 output");
+      }
+      return;
+    }
+    examine_strict(*evaluation_.evidence);
+    examine_robust(*evaluation_.evidence);
+    examine_deterministic(*evaluation_.evidence);
+  }
+
+  void examine_strict(const BadgeEvidence& evidence) {
+    const std::string field = "evidence.strict_share";
+    const bool fp32 = problem_ && problem_->output().dtype == DType::f32;
+    if (fp32 != evidence.strict_share.has_value()) {
+      note(field, fp32 ? "missing" : "strict asks for an FP32 output");
+      return;
+    }
+    if (!evidence.strict_share) {
+      if (evaluation_.strict) note("badges", "strict asks for an FP32 output");
+      return;
+    }
+    const double share = *evidence.strict_share;
+    if (evaluation_.strict && !(share <= 1.0 + context_.shares_rounding)) {
+      note("badges", "strict, but evidence.strict_share is " + number(share));
+    }
+    if (!evaluation_.strict && share < 1.0 - context_.shares_rounding) {
+      note("badges", "not strict, but evidence.strict_share is " + number(share));
+    }
+  }
+
+  void examine_robust(const BadgeEvidence& evidence) {
+    if (!evaluation_.robust || !problem_) return;
+    for (const StressCase& stress : problem_->stress_cases) {
+      const auto found = std::find_if(evidence.stress.begin(), evidence.stress.end(),
+                                      [&](const auto& one) { return one.first == stress.name; });
+      const std::string field = "evidence.stress." + stress.name;
+      if (found == evidence.stress.end()) {
+        note(field, "missing, but the kernel is said to be robust");
+      } else if (!(found->second <= 1.0 + context_.shares_rounding)) {
+        note(field,
+             number(found->second) + " of the tolerance, but the kernel is said to be robust");
+      }
+    }
+  }
+
+  void examine_deterministic(const BadgeEvidence& evidence) {
+    const std::set<std::string> distinct(evidence.digests.begin(), evidence.digests.end());
+    if (evidence.digests.size() < fewest_digests) {
+      note("evidence.digests", std::to_string(evidence.digests.size()) + ", but expected " +
+                                   std::to_string(fewest_digests));
+    } else if (evaluation_.deterministic != (distinct.size() == 1)) {
+      note("evidence.digests", std::string(distinct.size() == 1 ? "equal" : "different") +
+                                   ", but the kernel is said to be " +
+                                   (evaluation_.deterministic ? "" : "not ") + "deterministic");
+    }
+  }
+
+  void examine_resources() {
+    std::set<std::string> names;
+    for (const KernelResources& kernel : evaluation_.resources) {
+      const std::string field = "resources." + kernel.name;
+      if (!names.insert(kernel.name).second) note(field, "it is there twice");
+      if (kernel.registers > most_registers) {
+        note(field + ".registers", std::to_string(kernel.registers) + ", but a thread has " +
+                                       std::to_string(most_registers) + " at most");
+      }
+    }
+  }
+
+  const Evaluation& evaluation_;
+  const EvaluationContext& context_;
+  const Problem* problem_;
+  std::vector<std::string> found_;
+};
+
+std::optional<double> number_in(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return *end == '\0' ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+bool has(const std::vector<std::string>& names, const char* name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The row as the evaluation that it was made of, as far as it keeps it.
+Evaluation evaluation_of(const BenchRow& row) {
+  Evaluation evaluation;
+  evaluation.problem = row.problem;
+  evaluation.kernel = row.kernel;
+  evaluation.sha256 = row.sha256;
+  evaluation.status = row.status;
+  evaluation.message = row.message;
+  evaluation.resources = row.resources;
+  evaluation.strict = has(row.badges, "strict");
+  evaluation.robust = has(row.badges, "robust");
+  evaluation.deterministic = has(row.badges, "deterministic");
+  evaluation.badge_notes = row.badge_notes;
+  evaluation.evidence = row.evidence;
+  if (row.median_ns > 0) {
+    evaluation.timing = Timing{row.samples_ns, row.median_ns, row.low_ns, row.high_ns};
+  }
+  evaluation.ceilings = row.ceilings;
+  evaluation.floor_ns = row.floor_ns;
+  evaluation.reference_noise_ppm = row.noise_ppm;
+  evaluation.repeated_headline_ns = row.repeated_headline_ns;
+  evaluation.conditions = row.conditions;
+  if (const auto max_abs = number_in(row.max_error)) {
+    ErrorStats errors;
+    errors.max_abs = *max_abs;
+    errors.rms = number_in(row.rms_error).value_or(0);
+    errors.truth_rms = number_in(row.truth_rms).value_or(0);
+    errors.worst_tolerance_ratio = number_in(row.tolerance_share).value_or(0);
+    evaluation.errors = errors;
+  }
+  for (const RecordedReference& reference : row.references) {
+    ReferenceResult result;
+    result.id = reference.id;
+    result.unavailable = reference.unavailable;
+    // A row keeps no quartiles of its references.
+    result.timing = summarise(reference.samples_ns.empty() ? Samples{reference.median_ns}
+                                                           : reference.samples_ns);
+    result.timing.median_ns = reference.median_ns;
+    result.timing.samples_ns = reference.samples_ns;
+    result.percent_of_reference = reference.percent;
+    result.kernel_samples_ns = reference.kernel_samples_ns;
+    evaluation.references.push_back(std::move(result));
+  }
+  return evaluation;
+}
+
+/// A field of an evaluation by its name in a row.
+std::string in_row(std::string line) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> names = {
+      {{"errors.max_abs", "max_error"},
+       {"errors.rms", "rms_error"},
+       {"errors.worst_tolerance_ratio", "tolerance_share"},
+       {"reference_noise_ppm", "noise_ppm"},
+       {"percent.value", "percent"},
+       {"percent.", ""},
+       {"timing.", ""}}};
+  const std::size_t end = line.find(": ");
+  for (const auto& [evaluation, row] : names) {
+    const std::size_t at = line.find(evaluation);
+    if (at < end) return line.replace(at, std::string_view(evaluation).size(), row);
+  }
+  return line;
+}
+
+/// YYYY-MM-DD, a day that there was.
+bool is_date(const std::string& text) {
+  std::tm date{};
+  const char* end = ::strptime(text.c_str(), "%Y-%m-%d", &date);
+  if (text.size() != 10 || !end || *end != '\0') return false;
+  const std::tm asked = date;
+  const std::time_t noon = ::timegm(&date);
+  return date.tm_mday == asked.tm_mday && noon <= std::time(nullptr);
+}
+
+std::vector<std::string> contradictions_of(const BenchRow& row, const Bench& bench) {
+  // Errors are written with two digits, shares with four, percentages with one decimal. Rows of
+  // searches from before samples were kept took over percentages of four digits.
+  const double percent_rounding = row.samples_ns.empty() ? 5e-4 : 0.0;
+  const EvaluationContext context{bench.ceilings, bench.l2_bytes,   5e-2,
+                                  5e-4,           percent_rounding, 0.05};
+  std::vector<std::string> found;
+  for (std::string& line : contradictions(evaluation_of(row), context)) {
+    found.push_back(in_row(std::move(line)));
+  }
+  for (const std::string& badge : row.badges) {
+    if (std::find(badge_names.begin(), badge_names.end(), badge) == badge_names.end()) {
+      found.push_back("badges: '" + one_line(badge, longest_field) + "' is no badge");
+    }
+  }
+  if (std::set<std::string>(row.badges.begin(), row.badges.end()).size() != row.badges.size()) {
+    found.push_back("badges: one is there twice");
+  }
+  if (row.status != Status::passed && !row.badges.empty()) {
+    found.push_back(std::string("badges: the status is ") + to_string(row.status));
+  }
+  if (!is_date(row.measured)) {
+    found.push_back("measured: expected a day up to today as YYYY-MM-DD, got '" +
+                    one_line(row.measured, longest_field) + "'");
+  }
+  return found;
+}
+
+/// What the file says of all rows.
+std::vector<std::string> contradictions_of_summaries(const Bench& bench) {
+  std::vector<std::string> found;
+  Bench again = bench;
+  summarise_rows(again);
+  if (again.ceilings.copy_bytes_per_s != bench.ceilings.copy_bytes_per_s) {
+    found.push_back(
+        "ceilings.copy_bytes_per_s: " + std::to_string(bench.ceilings.copy_bytes_per_s) +
+        ", but the rows' best is " + std::to_string(again.ceilings.copy_bytes_per_s));
+  }
+  if (again.ceilings.fp16_flops_per_s != bench.ceilings.fp16_flops_per_s) {
+    found.push_back(
+        "ceilings.fp16_flops_per_s: " + std::to_string(bench.ceilings.fp16_flops_per_s) +
+        ", but the rows' best is " + std::to_string(again.ceilings.fp16_flops_per_s));
+  }
+  if (again.toolchain != bench.toolchain) {
+    found.push_back("toolchain: not what the rows were measured with");
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> contradictions(const Evaluation& evaluation,
+                                        const EvaluationContext& context) {
+  return Examination(evaluation, context).found();
+}
+
+std::vector<std::string> contradictions(const Bench& bench, const std::string& where) {
+  std::vector<std::string> found;
+  for (const std::string& line : contradictions_of_summaries(bench)) {
+    found.push_back(where + ": " + line);
+  }
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < bench.rows.size(); ++i) {
+    const BenchRow& row = bench.rows[i];
+    const std::string name = row.problem + "/" + row.kernel;
+    const std::string place =
+        where + ": rows[" + std::to_string(i) + "] (" + one_line(name, longest_field) + "): ";
+    if (!names.insert(name).second) found.push_back(place + "kernel: it is there twice");
+    for (const std::string& line : contradictions_of(row, bench)) found.push_back(place + line);
+  }
+  return found;
+}
+
+std::vector<std::string> contradictions_between(
+    const std::vector<std::pair<std::filesystem::path, Bench>>& benches) {
+  constexpr std::array judged_wrong = {Status::wrong_result, Status::out_of_bounds_write,
+                                       Status::modified_input};
+  std::map<std::string, std::string> passed;  // content → where
+  for (const auto& [path, bench] : benches) {
+    for (const BenchRow& row : bench.rows) {
+      if (row.status == Status::passed) passed.emplace(row.sha256, path.string());
+    }
+  }
+  std::vector<std::string> found;
+  for (const auto& [path, bench] : benches) {
+    for (const BenchRow& row : bench.rows) {
+      const auto other = passed.find(row.sha256);
+      const bool wrong =
+          std::find(judged_wrong.begin(), judged_wrong.end(), row.status) != judged_wrong.end();
+      if (!wrong || other == passed.end()) continue;
+      found.push_back(path.string() + ": " + row.problem + "/" + row.kernel +
+                      ": status: " + to_string(row.status) + ", but " + other->second +
+                      " says that the same source and plan passed");
+    }
+  }
+  return found;
+}
+
+}  // namespace rekernel

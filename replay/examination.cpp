@@ -1,0 +1,95 @@
+#include "replay/examination.h"
+
+#include <boost/json.hpp>
+
+#include "harness/base/json.h"
+#include "harness/records/contradictions.h"
+#include "replay/outcome.h"
+
+namespace rekernel {
+namespace {
+
+/// Numbers that are not whole have four digits in a trajectory.
+constexpr double of_four_digits = 5e-4;
+
+EvaluationContext context_of(const DeviceFacts& device) {
+  return {{device.copy_bytes_per_s, device.fp16_flops_per_s},
+          device.l2_bytes,
+          of_four_digits,
+          of_four_digits,
+          of_four_digits,
+          0};
+}
+
+std::string device_in(const boost::json::object& record) {
+  const boost::json::value* device = record.if_contains("device");
+  return device && device->is_string() ? std::string(device->get_string()) : "";
+}
+
+}  // namespace
+
+void EvaluationExaminer::note(const CandidateReport& report, const std::string& what) {
+  constexpr std::size_t longest = 800;
+  found_.push_back("evaluation " + report.id + ": " + one_line(what, longest));
+}
+
+void EvaluationExaminer::examine(const CandidateReport& report) {
+  if (!report.candidate) {
+    if (report.outcome->status == Status::passed) {
+      note(report, "status: passed, but its reply holds no candidate");
+    }
+    return;
+  }
+  const Result<Evaluation> evaluation = evaluation_from_record(*report.record, "evaluation");
+  if (!evaluation) {
+    // "evaluation: timing: unknown key …"
+    note(report, evaluation.error().message.substr(std::string_view("evaluation: ").size()));
+    return;
+  }
+  examine_identity(report, *evaluation);
+  examine_device(report, *evaluation);
+  for (const std::string& line : contradictions(*evaluation, context_of(header_.device))) {
+    note(report, line);
+  }
+}
+
+/// Of what it is an evaluation. That the content is the reply's, the search itself compares.
+void EvaluationExaminer::examine_identity(const CandidateReport& report,
+                                          const Evaluation& evaluation) {
+  if (evaluation.problem != header_.problem) {
+    note(report, "problem: '" + evaluation.problem + "', but the search is for " + header_.problem);
+  }
+  if (evaluation.kernel != report.candidate->name) {
+    note(report, "kernel: '" + evaluation.kernel + "', but the reply's plan says '" +
+                     report.candidate->name + "'");
+  }
+  if (evaluation.status != Status::passed) return;
+  std::vector<std::string> references;
+  for (const ReferenceResult& one : evaluation.references) references.push_back(one.id);
+  if (references != header_.settings.references) {
+    note(report, "references: not those of the search's settings");
+  }
+}
+
+/// Times of different devices do not compare.
+void EvaluationExaminer::examine_device(const CandidateReport& report,
+                                        const Evaluation& evaluation) {
+  const std::string device = device_in(*report.record);
+  if (!evaluation.target.empty() && evaluation.target != header_.device.target) {
+    note(report, "target: " + evaluation.target + ", but the search writes code for " +
+                     header_.device.target);
+  }
+  if (device.empty()) {
+    if (evaluation.timing) note(report, "device: none, but there are times");
+    return;
+  }
+  if (device_.empty()) {
+    device_ = device;
+    device_of_ = report.id;
+  } else if (device != device_) {
+    note(report,
+         "device: '" + device + "', but " + device_of_ + " was measured on '" + device_ + "'");
+  }
+}
+
+}  // namespace rekernel

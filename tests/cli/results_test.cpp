@@ -1,0 +1,196 @@
+// Results of several people: merged, compared, ranked, signed.
+
+#include <gtest/gtest.h>
+#include <boost/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/evaluation/ceilings.h"
+#include "harness/evaluation/statistics.h"
+#include "harness/records/record.h"
+#include "harness/records/signature.h"
+#include "ops/catalog.h"
+#include "program.h"
+#include "tests/temporary.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::ProgramOutcome;
+
+std::vector<std::int64_t> samples_round(std::int64_t middle_ns) {
+  std::vector<std::int64_t> samples;
+  for (std::int64_t i = 0; i < 60; ++i) samples.push_back(middle_ns - 30 + i * 17 % 60);
+  return samples;
+}
+
+BenchRow timed(const std::string& kernel, std::int64_t middle_ns, const std::string& measured) {
+  const Problem& problem = *find_problem("softmax");
+  Evaluation evaluation;
+  evaluation.problem = problem.id;
+  evaluation.kernel = kernel;
+  evaluation.sha256 = std::string(64, 'a');
+  evaluation.status = Status::passed;
+  evaluation.harness = "0123456789abcdef";
+  evaluation.errors.emplace();
+  evaluation.badge_notes = "strict: no; robust: not tried; deterministic: repeated runs differ";
+  evaluation.evidence.emplace();
+  evaluation.evidence->strict_share = 2.0;
+  evaluation.evidence->digests = {"1", "2", "3"};
+  evaluation.timing = summarise(samples_round(middle_ns));
+  evaluation.ceilings = {4'280'000'000'000, 0};
+  evaluation.floor_ns = floor_ns(problem, evaluation.ceilings, problem.matrix_products);
+  BenchRow row = bench_row(evaluation, {{"NVRTC", "13.0"}});
+  row.measured = measured;
+  return row;
+}
+
+class Results : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* folder : {"generated/softmax", "results/h200", "brought"}) {
+      fs::create_directories(folder_ / folder);
+    }
+    write("results/h200/bench.json",
+          {timed("online", 600'000, "2026-11-01"), timed("steady", 700'000, "2026-11-10")});
+    write("brought/bench.json",
+          {timed("online", 582'000, "2026-11-20"), timed("steady", 700'010, "2026-11-02"),
+           timed("third", 800'000, "2026-11-20")});
+  }
+  void write(const std::string& path, std::vector<BenchRow> rows) const {
+    Bench bench;
+    bench.device_name = "NVIDIA H200";
+    bench.sm = "9.0";
+    bench.multiprocessors = 132;
+    bench.l2_bytes = 62'914'560;
+    bench.rows = std::move(rows);
+    summarise_rows(bench);
+    std::ofstream(folder_ / path) << pretty_json(to_json(bench));
+  }
+  ProgramOutcome run(const std::string& arguments) const {
+    return testing::run_program(arguments, folder_.path().string());
+  }
+  fs::path recorded() const { return folder_ / "results/h200/bench.json"; }
+
+  TemporaryFolder folder_{fs::temp_directory_path()};
+};
+
+TEST_F(Results, CompareSaysWhatTheIntervalsAllow) {
+  const ProgramOutcome outcome = run("results compare h200 brought/bench.json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_NE(outcome.output.find("faster by 3.1% ± 0.0"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("no difference seen (± 0.0%)"), std::string::npos)
+      << outcome.output;
+  EXPECT_EQ(run("results compare h200").exit_status, 2);
+  EXPECT_EQ(run("results compare h200 l40s").exit_status, 2);
+}
+
+TEST_F(Results, MergeTakesWhatIsNewerAndSaysWhatItKept) {
+  const ProgramOutcome outcome = run("results merge brought/bench.json");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
+  for (const char* line : {"softmax/online: newer (2026-11-20), faster by 3.1%",
+                           "softmax/steady: kept: what is recorded is of 2026-11-10",
+                           "softmax/third: new, 0.8000 ms"}) {
+    EXPECT_NE(outcome.output.find(line), std::string::npos) << outcome.output;
+  }
+  const Result<Bench> merged = load_bench(recorded());
+  ASSERT_TRUE(merged.ok()) << merged.error().message;
+  ASSERT_EQ(merged->rows.size(), 3u);
+  EXPECT_EQ(merged->rows[0].median_ns, 582'000);
+  EXPECT_EQ(merged->rows[1].median_ns, 700'000);
+}
+
+TEST_F(Results, MergeWritesNothingOfWhatContradictsItself) {
+  std::vector<BenchRow> rows{timed("online", 582'000, "2026-11-20"),
+                             timed("third", 800'000, "2026-11-20")};
+  rows[1].median_ns = 1;
+  write("brought/forged.json", rows);
+  const Result<std::string> before = read_file(recorded());
+  const ProgramOutcome outcome = run("results merge brought/bench.json brought/forged.json");
+  EXPECT_EQ(outcome.exit_status, 2);
+  EXPECT_NE(outcome.output.find("(softmax/third): median_ns: 1, but its samples give 800000"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_EQ(*read_file(recorded()), *before);
+}
+
+TEST_F(Results, BestRanksAndShowsStaleResultsAsSuch) {
+  const ProgramOutcome text = run("results best --wide");
+  EXPECT_EQ(text.exit_status, 0) << text.output;
+  EXPECT_NE(text.output.find("stale: the kernel is gone"), std::string::npos) << text.output;
+  const ProgramOutcome csv = run("results best softmax --csv");
+  EXPECT_TRUE(csv.output.starts_with("device,problem,rank,kernel,ms,")) << csv.output;
+  EXPECT_EQ(run("results best no_such_problem").exit_status, 2);
+  EXPECT_EQ(run("results").exit_status, 2);
+}
+
+TEST_F(Results, TheLeaderboardTellsHowTheBestTimeWentDown) {
+  const fs::path scaffold = folder_ / "generated/softmax";
+  ASSERT_EQ(run("new softmax online").exit_status, 0);
+  const Result<Candidate> candidate = load_candidate(scaffold / "online");
+  ASSERT_TRUE(candidate.ok());
+  const auto commit = [&](std::int64_t middle_ns, const char* day) {
+    BenchRow row = timed("online", middle_ns, day);
+    row.sha256 = candidate_sha256(*candidate);
+    write("results/h200/bench.json", {row});
+    const std::string date = std::string(day) + "T12:00:00Z";
+    const ProgramOutcome made =
+        testing::run_shell("git init -q -b main . && git add -A && GIT_AUTHOR_DATE=" + date +
+                               " GIT_COMMITTER_DATE=" + date +
+                               " git -c user.name=S -c user.email=s@example.org commit -q -m m",
+                           folder_.path().string());
+    ASSERT_EQ(made.exit_status, 0) << made.output;
+  };
+  commit(700'000, "2026-11-01");
+  commit(710'000, "2026-11-05");
+  commit(600'000, "2026-11-09");
+  const ProgramOutcome outcome = run("results best --markdown");
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_NE(outcome.output.find("## NVIDIA H200, softmax"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("| 1 | online | 0.6000 |"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("Best time: 0.7000 ms (`online`, 2026-11-01), then 0.6000 ms "
+                                "(`online`, 2026-11-09)."),
+            std::string::npos)
+      << outcome.output;
+}
+
+TEST_F(Results, TablesShowWhoSigned) {
+  if (testing::run_shell("ssh-keygen -q -t ed25519 -N '' -f key", folder_.path().string())
+          .exit_status != 0) {
+    GTEST_SKIP() << "no ssh-keygen here";
+  }
+  EXPECT_NE(run("results best --wide").output.find("unsigned"), std::string::npos);
+  const ProgramOutcome made = run("results sign softmax/online --key key");
+  EXPECT_EQ(made.exit_status, 0) << made.output;
+  EXPECT_NE(run("results best --wide").output.find("unknown signer"), std::string::npos);
+  std::ofstream(folder_ / "results/allowed_signers")
+      << "somebody@example.org namespaces=\"rekernel\" " << *read_file(folder_ / "key.pub");
+  const ProgramOutcome known = run("results best --wide");
+  EXPECT_NE(known.output.find("somebody@example.org"), std::string::npos) << known.output;
+  EXPECT_NE(known.output.find("unsigned"), std::string::npos) << "the other row";
+  // Rows keep their signatures in other files.
+  ASSERT_EQ(run("results merge brought/bench.json").exit_status, 0);
+  ASSERT_EQ(run("results sign --key key").exit_status, 0);
+  EXPECT_EQ(run("results best --wide").output.find("unsigned"), std::string::npos);
+
+  // A consistent forgery does not carry the signature.
+  Result<Bench> bench = load_bench(recorded());
+  ASSERT_TRUE(bench.ok()) << bench.error().message;
+  const std::string signature = bench->rows[0].signature;
+  BenchRow forged = timed("online", 560'000, "2026-11-20");
+  forged.signature = signature;
+  write("results/h200/bench.json", {forged});
+  const ProgramOutcome refused = run("results best");
+  EXPECT_EQ(refused.exit_status, 2) << refused.output;
+  EXPECT_NE(refused.output.find("rows[0] (softmax/online): signature: not of this row"),
+            std::string::npos)
+      << refused.output;
+}
+
+}  // namespace
+}  // namespace rekernel

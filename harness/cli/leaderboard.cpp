@@ -51,7 +51,7 @@ std::vector<std::pair<BestTime, std::string>> versions_of(const Git& git, const 
     if (blank == std::string::npos) continue;
     const std::string commit = line.substr(0, blank);
     if (auto content = git.content(commit, path)) {
-      versions.push_back({{line.substr(blank + 1), commit, "", 0}, std::move(*content)});
+      versions.emplace_back(BestTime{line.substr(blank + 1), commit, "", 0}, std::move(*content));
     }
   }
   return versions;

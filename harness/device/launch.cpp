@@ -182,8 +182,12 @@ Result<Ok> configure_function(CUfunction function, const KernelLaunch& launch,
     return Error{"dynamic_shared_bytes " + std::to_string(launch.dynamic_shared_bytes) +
                  ": expected at most " + std::to_string(available) + " on " + device.name};
   }
-  REKERNEL_CUDA(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                   static_cast<int>(launch.dynamic_shared_bytes)));
+  // An earlier launch of the kernel may have asked for more.
+  constexpr auto limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+  if (launch.dynamic_shared_bytes > function_attribute(function, limit)) {
+    REKERNEL_CUDA(
+        cuFuncSetAttribute(function, limit, static_cast<int>(launch.dynamic_shared_bytes)));
+  }
   constexpr std::int64_t portable_cluster = 8;
   if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > portable_cluster) {
     REKERNEL_CUDA(

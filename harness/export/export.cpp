@@ -46,11 +46,6 @@ Result<Ok> check_exportable(const Candidate& candidate, const std::string& where
                  "kernel.cu can be exported"};
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const auto* memset = std::get_if<Memset>(&program.steps[i]);
-    if (memset && (memset->offset_bytes != 0 || memset->bytes != 0)) {
-      return Error{where + ": launches[" + std::to_string(i) +
-                   "]: a part of a workspace is set; expected the whole of it"};
-    }
     const auto* launch = std::get_if<KernelLaunch>(&program.steps[i]);
     if (!launch) continue;
     for (std::size_t j = 0; j < launch->args.size(); ++j) {

@@ -130,12 +130,8 @@ void add_folder(std::vector<ErrorSubject>& subjects, ErrorSource source, Candida
   subjects.push_back(std::move(subject));
 }
 
-/// What there is to measure, by what a complaint calls it.
-struct PresentSubjects {
-  std::map<std::string, std::string> sha256;
-  /// By problem, the mutants and honest kernels: the judge's rates are rates of all of them.
-  std::map<std::string, std::vector<std::string>> judged;
-};
+/// What there is to measure: its digest by what a complaint calls it.
+using PresentSubjects = std::map<std::string, std::string>;
 
 std::string subject_name(const std::string& problem, ErrorSource source, const std::string& name) {
   return problem + ", " + to_string(source) + " " + name;
@@ -147,11 +143,8 @@ Result<PresentSubjects> present_subjects(const fs::path& root) {
     Result<std::vector<ErrorSubject>> subjects = error_subjects(root, problem);
     if (!subjects) return subjects.error();
     for (const ErrorSubject& subject : *subjects) {
-      const std::string name = subject_name(problem.id, subject.source, subject.name);
-      present.sha256[name] = candidate_sha256(subject.candidate);
-      if (subject.source == ErrorSource::honest || subject.source == ErrorSource::mutant) {
-        present.judged[problem.id].push_back(name);
-      }
+      present[subject_name(problem.id, subject.source, subject.name)] =
+          candidate_sha256(subject.candidate);
     }
   }
   return present;
@@ -159,25 +152,12 @@ Result<PresentSubjects> present_subjects(const fs::path& root) {
 
 void add_stale_rows(const ErrorsRecord& record, PresentSubjects& present, const std::string& where,
                     std::vector<std::string>& complaints) {
-  const auto complain = [&](const std::string& name, const char* what, const std::string& problem) {
-    complaints.push_back(where + ": " + name + what + "; run `rekernel errors " + problem +
-                         " --record`");
-  };
-  std::set<std::string> problems;
-  std::set<std::string> measured;
   for (const ErrorRow& row : record.rows) {
-    problems.insert(row.problem);
     if (row.source == ErrorSource::library) continue;
     const std::string name = subject_name(row.problem, row.source, row.name);
-    measured.insert(name);
-    if (present.sha256[name] != row.sha256) {
-      complain(name, " is not what was measured", row.problem);
-    }
-  }
-  for (const std::string& problem : problems) {
-    for (const std::string& name : present.judged[problem]) {
-      if (!measured.contains(name)) complain(name, " was not measured", problem);
-    }
+    if (present[name] == row.sha256) continue;
+    complaints.push_back(where + ": " + name + " is not what was measured; run `rekernel errors " +
+                         row.problem + " --record`");
   }
 }
 

@@ -88,8 +88,7 @@ Table error_table(const ErrorsRecord& record, const Problem& problem);
 /// ops/TOLERANCES.md with every problem's tables between its markers.
 Result<std::string> tolerances_page(const std::filesystem::path& root);
 
-/// Rows of candidates that are no longer what was measured, and mutants and honest kernels that are
-/// missing among the rows of their problem, as complaints.
+/// Rows of candidates that are no longer what was measured, as complaints.
 Result<std::vector<std::string>> stale_errors(const std::filesystem::path& root);
 
 }  // namespace rekernel

@@ -205,33 +205,6 @@ TEST(Errors, RowsOfWhatIsNotThereAreStale) {
       << complaints->back();
 }
 
-TEST(Errors, AMutantThatWasLeftOutIsStale) {
-  const fs::path root = REKERNEL_SOURCE_DIR;
-  const TemporaryFolder folder;
-  for (const char* part : {"generated", "tests"}) {
-    fs::create_directory_symlink(root / part, folder.path() / part);
-  }
-  const Result<std::vector<ErrorSubject>> subjects = error_subjects(root, *find_problem("softmax"));
-  ASSERT_TRUE(subjects.ok()) << subjects.error().message;
-  ErrorsRecord all = small_record();
-  all.rows.clear();
-  for (const ErrorSubject& subject : *subjects) {
-    all.rows.push_back(row(subject.source, subject.name, "passed", std::nullopt));
-    all.rows.back().sha256 = candidate_sha256(subject.candidate);
-  }
-  ASSERT_TRUE(record_errors(folder.path(), all).ok());
-  EXPECT_TRUE(stale_errors(folder.path())->empty());
-  ASSERT_EQ(all.rows.back().source, ErrorSource::mutant);
-  const std::string left_out = all.rows.back().name;
-  all.rows.pop_back();
-  ASSERT_TRUE(record_errors(folder.path(), all).ok());
-  const Result<std::vector<std::string>> complaints = stale_errors(folder.path());
-  ASSERT_EQ(complaints->size(), 1u);
-  EXPECT_NE(complaints->front().find("softmax, mutant " + left_out + " was not measured"),
-            std::string::npos)
-      << complaints->front();
-}
-
 TEST(Errors, EveryProblemHasItsScaffoldAndCommittedKernels) {
   for (const Problem& problem : catalog()) {
     const Result<std::vector<ErrorSubject>> subjects = error_subjects(REKERNEL_SOURCE_DIR, problem);

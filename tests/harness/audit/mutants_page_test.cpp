@@ -127,6 +127,21 @@ TEST_F(MutantsPage, ShowsTheRatesOfTheErrorsRecord) {
   }
 }
 
+TEST_F(MutantsPage, SaysWhatWasNotMeasured) {
+  ErrorsRecord measured = record();
+  EXPECT_EQ(unmeasured(root(), measured), "");
+  std::erase_if(measured.rows, [](const ErrorRow& row) {
+    return row.name == "base/missed" || (row.source == ErrorSource::honest && row.name == "good");
+  });
+  ASSERT_TRUE(record_errors(root(), measured).ok());
+  const Result<std::string> page = mutants_page(root());
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  EXPECT_NE(page->find("\nMutants and honest kernels that were not measured on NVIDIA Test 1 yet: "
+                       "softmax 2; `rekernel errors PROBLEM --record` measures them.\n"),
+            std::string::npos)
+      << *page;
+}
+
 TEST(MutantsPageOfTheTree, IsThatOfTheRecords) {
   const Result<std::string> page = mutants_page(REKERNEL_SOURCE_DIR);
   ASSERT_TRUE(page.ok()) << page.error().message;

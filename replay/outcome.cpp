@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 constexpr std::size_t max_message_bytes = 1000;
 constexpr std::size_t max_log_bytes = 4000;
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t largest_integer = std::numeric_limits<std::int64_t>::max();
 
 /// Four significant digits, the same in every locale.
 std::string real_text(double value) {
@@ -66,7 +66,7 @@ void restore_members(json::object& object) {
 }
 
 void read_resources(JsonReader reader, Outcome& outcome) {
-  constexpr std::int64_t max_spills = most >> 24;  // an array has 2^20 entries at most
+  constexpr std::int64_t max_spills = largest_integer >> 24;  // an array has 2^20 entries at most
 
   for (JsonReader& kernel : reader.array()) {
     const std::int64_t registers = kernel.required("registers").integer(0, 1 << 16);
@@ -82,7 +82,7 @@ void read_headline(JsonReader reader, Outcome& outcome) {
     if (!reference.required("unavailable").string().empty()) continue;
     outcome.reference = id;
     outcome.reference_ns =
-        reference.required("timing").required("median_ns").integer(0, most >> 16);
+        reference.required("timing").required("median_ns").integer(0, largest_integer >> 16);
     return;
   }
 }
@@ -150,7 +150,7 @@ Result<Outcome> outcome_from_record(const json::value& record, const std::string
   }
   outcome.message = reader.required("message").string();
   if (auto timing = reader.optional("timing")) {
-    outcome.median_ns = timing->required("median_ns").integer(1, most >> 16);
+    outcome.median_ns = timing->required("median_ns").integer(1, largest_integer >> 16);
   }
   if (auto references = reader.optional("references")) read_headline(*references, outcome);
   if (auto errors = reader.optional("errors")) {

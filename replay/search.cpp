@@ -148,7 +148,7 @@ class Search {
          {"reason", reason},
          {"prompt_tokens", prompt_tokens_},
          {"completion_tokens", completion_tokens_}});
-    if (!going() || goes_on() || interruption_) return;
+    if (!going() || goes_on(reason) || interruption_) return;
     reason_ = reason;
     if (recorded()) interrupt(around_.trajectory.not_as_expected("nothing behind the stop"));
   }
@@ -163,8 +163,9 @@ class Search {
     }
   }
 
-  /// Whether a continuation is recorded behind the stop, or wanted where nothing is recorded.
-  bool goes_on() {
+  /// Whether a continuation is recorded behind the stop, or wanted where nothing is recorded. One
+  /// that changes nothing is of use where a person or the clock ended the search, and no limit.
+  bool goes_on(const std::string& reason) {
     const json::object* next = recorded();
     if (!going() || (next && event_title(*next) != "continue")) return false;
     if (!next && (!around_.go_on || went_on_)) return false;
@@ -172,7 +173,8 @@ class Search {
     const Result<Continuation> continuation =
         next ? continuation_from_json(*next, settings_, where()) : around_.go_on(settings_);
     if (!continuation) return refuse(continuation.error());
-    if (!next && adds_nothing(*continuation, settings_)) return false;
+    const bool at_a_limit = reason != "stopped" && reason != "deadline";
+    if (!next && at_a_limit && adds_nothing(*continuation, settings_)) return false;
     Result<Settings> longer = continued(settings_, *continuation, where());
     if (!longer) return refuse(longer.error());
     for (const RoundPlan& plan : continuation->round_plans) {

@@ -107,7 +107,7 @@ std::string section(const std::string& heading, const std::vector<std::string>& 
   return text;
 }
 
-std::string first_line(const std::string& text) {
+std::string message_line(const std::string& text) {
   return one_line(text.substr(0, text.find('\n')), 300);
 }
 
@@ -116,7 +116,7 @@ std::vector<std::string> failure_lines(const ReplayedSearch& search) {
   for (const ReplayedCandidate& candidate : search.candidates) {
     if (candidate.outcome.passed()) continue;
     lines.push_back(candidate.id + ": " + std::string(to_string(candidate.outcome.status)) + ": " +
-                    first_line(candidate.outcome.message));
+                    message_line(candidate.outcome.message));
   }
   return lines;
 }
@@ -221,7 +221,7 @@ std::string status_text(const SearchStatus& status, const fs::path& exchange, st
   std::vector<std::string> unusable;
   for (const UnusableReply& reply : status.search.unusable) {
     unusable.push_back(reply.id + " of " + one_line(reply.model, 64) + ": " +
-                       first_line(reply.reason));
+                       message_line(reply.reason));
   }
   text += section("replies of no use, asked for again", unusable, most);
   text += section("failed candidates", failure_lines(status.search), most);

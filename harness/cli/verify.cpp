@@ -216,7 +216,7 @@ Result<PullRequestOptions> pull_request_options(const ParsedArguments& parsed) {
   if (options.base.empty() || options.base.starts_with("-"))
     return Error{"BASE: expected a commit"};
   if (parsed.has("comment")) options.comment = parsed.get<std::string>("comment");
-  const std::string gpu = parsed.get<std::string>("gpu");
+  const std::string& gpu = parsed.get<std::string>("gpu");
   if (gpu != "auto" && gpu != "on" && gpu != "off") {
     return Error{"--gpu " + gpu + ": expected auto, on or off"};
   }

@@ -463,6 +463,29 @@ TEST(Search, FollowsAPlanForTheRoundBeforeWhichItStopped) {
   EXPECT_FALSE(replay.interruption) << replay.interruption->message;
 }
 
+TEST(Search, GoesOnUnchangedBehindAPersonsStopAndNotBehindItsLimit) {
+  TemporaryFolder folder;
+  const std::string whole = recorded_search(folder / "whole.jsonl", small_header());
+  const std::size_t second_round = whole.find("r2.ideas");
+  write_text(folder / "t.jsonl", whole.substr(0, whole.rfind('\n', second_round) + 1));
+  FakeModel idle;
+  FakeEvaluator evaluator;
+  run_on_file(folder / "t.jsonl", small_header(), idle, evaluator, {}, {}, true);
+  const Continuation unchanged{.rounds = small_header().settings.rounds};
+  FakeModel model;
+  const SearchEnd end =
+      run_on_file(folder / "t.jsonl", small_header(), model, evaluator, {}, {}, false, unchanged);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  EXPECT_EQ(end.reason, "rounds");
+  EXPECT_FALSE(model.asked.empty());
+  const Replay replay = replay_exactly(folder / "t.jsonl");
+  ASSERT_FALSE(replay.interruption) << replay.interruption->message;
+  EXPECT_EQ(replay.search.rounds.back().round, small_header().settings.rounds);
+  const std::string text = read_text(folder / "t.jsonl");
+  run_on_file(folder / "t.jsonl", small_header(), idle, evaluator, {}, {}, false, unchanged);
+  EXPECT_EQ(read_text(folder / "t.jsonl"), text);
+}
+
 TEST(Search, RefusesAContinuationThatItCannotFollow) {
   TemporaryFolder folder;
   const std::string text = recorded_search(folder / "t.jsonl", small_header(1));

@@ -82,6 +82,6 @@ int main(int argc, char** argv) {
     return done ? 0 : 2;
   }
   if (role == "submit" && argc == 3) return submit_slow_candidates(argv[2]);
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

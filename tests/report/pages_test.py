@@ -270,8 +270,10 @@ class Generator(unittest.TestCase):
         made = reports.generate(data, folder)
         self.assertEqual(made.returncode, 0, made.stderr)
         page = (folder / "kernels/softmax/cluster_with_prefetch.html").read_text()
-        charts = [row for piece in packed(page)["pieces"] for row in piece.get("rows", [])]
-        self.assertEqual(sum(row.get("part") == "sample" for row in charts), 120)
+        charts = [point for piece in packed(page)["pieces"] for point in piece.get("rows", [])]
+        recorded = [row, *row["references"]]
+        self.assertEqual(sum(point.get("part") == "sample" for point in charts),
+                         sum(len(one.get("samples_ns", [])) for one in recorded))
         for part in ("made_up_kernel", "witness.median_ns", "511999", "agrees"):
             self.assertIn(part, page)
 

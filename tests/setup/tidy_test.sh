@@ -15,6 +15,7 @@ fi
 # the groups in which the sanitizers' build compiles them.
 cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$2" -DBUILD_TESTING=OFF -DCMAKE_UNITY_BUILD=ON \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$folder.log" || { cat "$folder.log" && exit 1; }
+cmake --build "$folder" --target harness/harness_digest.inc >>"$folder.log" || { cat "$folder.log" && exit 1; }
 mkdir -p "$folder/passed"
 mapfile -t units < <(sed -n 's/^ *"file": "\(.*\)",\?$/\1/p' "$folder/compile_commands.json" |
   grep -v '\.cxx_pch\|/CMakeFiles/.*pch\.' | sort -u)

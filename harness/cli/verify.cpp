@@ -206,10 +206,6 @@ Result<Ok> check_noise(const std::filesystem::path& root, Complaints& complaints
   return Ok{};
 }
 
-}  // namespace
-
-namespace {
-
 Result<PullRequestOptions> pull_request_options(const ParsedArguments& parsed) {
   PullRequestOptions options;
   options.base = parsed.get<std::string>("base");
@@ -226,38 +222,6 @@ Result<PullRequestOptions> pull_request_options(const ParsedArguments& parsed) {
   options.json = parsed.flag("json");
   return options;
 }
-
-int verify_project(const std::filesystem::path& root);
-
-}  // namespace
-
-int verify_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("base", po::value<std::string>(),
-                        "judge the checkout as a pull request onto this commit; without it, the "
-                        "whole project")("comment", po::value<std::string>(),
-                                         "with BASE: write a comment in Markdown here")(
-      "gpu", po::value<std::string>()->default_value("auto"),
-      "with BASE: judge and time the candidate: auto (where there is a GPU), on, off")(
-      "device", po::value<int>()->default_value(0), "number of the GPU")("json", po::bool_switch(),
-                                                                         "with BASE: print JSON");
-  po::positional_options_description positional;
-  positional.add("base", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel verify [BASE] [options]",
-                      "rekernel verify origin/main --comment comment.md", options, positional);
-  if (parsed.exit_status) return *parsed.exit_status;
-  if (parsed.has("base")) {
-    const Result<PullRequestOptions> asked = pull_request_options(parsed);
-    return asked ? verify_pull_request(project_root(), *asked) : bad_input(asked.error());
-  }
-  if (parsed.has("comment") || parsed.flag("json")) {
-    return bad_input({"--comment and --json: expected BASE with them"});
-  }
-  return verify_project(project_root());
-}
-
-namespace {
 
 int verify_project(const std::filesystem::path& root) {
   Result<std::vector<Candidate>> candidates = committed_candidates(root);
@@ -291,5 +255,31 @@ int verify_project(const std::filesystem::path& root) {
 }
 
 }  // namespace
+
+int verify_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("base", po::value<std::string>(),
+                        "judge the checkout as a pull request onto this commit; without it, the "
+                        "whole project")("comment", po::value<std::string>(),
+                                         "with BASE: write a comment in Markdown here")(
+      "gpu", po::value<std::string>()->default_value("auto"),
+      "with BASE: judge and time the candidate: auto (where there is a GPU), on, off")(
+      "device", po::value<int>()->default_value(0), "number of the GPU")("json", po::bool_switch(),
+                                                                         "with BASE: print JSON");
+  po::positional_options_description positional;
+  positional.add("base", 1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel verify [BASE] [options]",
+                      "rekernel verify origin/main --comment comment.md", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (parsed.has("base")) {
+    const Result<PullRequestOptions> asked = pull_request_options(parsed);
+    return asked ? verify_pull_request(project_root(), *asked) : bad_input(asked.error());
+  }
+  if (parsed.has("comment") || parsed.flag("json")) {
+    return bad_input({"--comment and --json: expected BASE with them"});
+  }
+  return verify_project(project_root());
+}
 
 }  // namespace rekernel

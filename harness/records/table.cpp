@@ -122,7 +122,7 @@ Layout layout_of(const Table& table, const TextStyle& style) {
 }
 
 const char* colour_of(const Table::Column& column, const std::string& cell) {
-  if (column.good.empty() || cell.empty() || cell == "skipped") return "";
+  if (column.good.empty() || cell.empty() || cell == column.neutral) return "";
   return cell.starts_with(column.good) ? green : red;
 }
 

@@ -20,6 +20,7 @@ struct Table {
     std::string short_heading;  ///< empty: the heading
     /// Of a column of verdicts: how the good ones begin; the others stand out on a terminal.
     std::string good;
+    std::string neutral;  ///< of such a column: the cell that is neither good nor bad
   };
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;

@@ -158,10 +158,13 @@ class Pack:
     def _numbers(self, html_lines):
         return [self._lines.setdefault(str(line), len(self._lines)) for line in html_lines]
 
+    def _added(self, piece):
+        self._pieces.append(piece)
+        return len(self._pieces) - 1
+
     def _piece(self, key, make):
         if key not in self._keys:
-            self._keys[key] = len(self._pieces)
-            self._pieces.append(make())
+            self._keys[key] = self._added(make())
         return self._keys[key]
 
     def _file(self, source, language):
@@ -206,7 +209,7 @@ class Pack:
 
     def chart(self, rows, signals):
         """The place of a chart's data, which the page's script draws."""
-        return self._piece(("chart", len(self._pieces)), lambda: {"rows": rows, "signals": signals})
+        return self._added({"rows": rows, "signals": signals})
 
     def script(self):
         """Everything that was asked for, for the script of the page."""

@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
-#include <charconv>
-
 #include "fakes.h"
 #include "harness/base/text.h"
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/statistics.h"
 #include "ops/catalog.h"
+#include "tests/forgery.h"
 
 namespace rekernel::testing {
 namespace {
@@ -76,17 +75,6 @@ json::object older(json::object record) {
   return record;
 }
 
-json::value& at(json::value& value, std::string_view place) {
-  if (place.empty()) return value;
-  const std::size_t end = std::min(place.find('/'), place.size());
-  const std::string_view key = place.substr(0, end);
-  const std::string_view rest = place.substr(std::min(end + 1, place.size()));
-  if (!value.is_array()) return at(value.as_object()[key], rest);
-  std::size_t index = 0;
-  std::from_chars(key.data(), key.data() + key.size(), index);
-  return at(value.as_array().at(index), rest);
-}
-
 class Examination : public ::testing::Test {
  protected:
   std::string complaints_about(const json::object& record, EvaluationExaminer& examiner,
@@ -110,12 +98,7 @@ class Examination : public ::testing::Test {
   Header header_ = small_header();
 };
 
-struct Forgery {
-  const char* place;
-  const char* value;      ///< as JSON
-  const char* complaint;  ///< behind "evaluation r1.i1.b1: "
-};
-
+/// The complaint begins so behind "evaluation r1.i1.b1: ".
 const Forgery forgeries[] = {
     {"timing/median_ns", "1000", "timing.median_ns: 1000, but its samples give 600000"},
     {"timing/low_ns", "600100", "timing.low_ns: 600100"},

@@ -443,14 +443,20 @@ TEST(Search, GoesOnBehindAStopAsIfItHadNotStopped) {
   }
 }
 
-TEST(Search, FollowsAPlanForTheRoundBeforeWhichItStopped) {
-  TemporaryFolder folder;
-  const std::string whole = recorded_search(folder / "whole.jsonl", small_header());
+/// A search that a person stopped before its second round.
+void record_stopped_search(const std::filesystem::path& path) {
+  const std::string whole = recorded_search(path, small_header());
   const std::size_t second_round = whole.find("r2.ideas");
-  write_text(folder / "t.jsonl", whole.substr(0, whole.rfind('\n', second_round) + 1));
+  write_text(path, whole.substr(0, whole.rfind('\n', second_round) + 1));
   FakeModel idle;
   FakeEvaluator evaluator;
-  run_on_file(folder / "t.jsonl", small_header(), idle, evaluator, {}, {}, true);
+  run_on_file(path, small_header(), idle, evaluator, {}, {}, true);
+}
+
+TEST(Search, FollowsAPlanForTheRoundBeforeWhichItStopped) {
+  TemporaryFolder folder;
+  record_stopped_search(folder / "t.jsonl");
+  FakeEvaluator evaluator;
   const Continuation planned{.rounds = 3,
                              .round_plans = {{.round = 2, .ideas = {"Use wider loads."}}}};
   FakeModel model;
@@ -465,12 +471,8 @@ TEST(Search, FollowsAPlanForTheRoundBeforeWhichItStopped) {
 
 TEST(Search, GoesOnUnchangedBehindAPersonsStopAndNotBehindItsLimit) {
   TemporaryFolder folder;
-  const std::string whole = recorded_search(folder / "whole.jsonl", small_header());
-  const std::size_t second_round = whole.find("r2.ideas");
-  write_text(folder / "t.jsonl", whole.substr(0, whole.rfind('\n', second_round) + 1));
-  FakeModel idle;
+  record_stopped_search(folder / "t.jsonl");
   FakeEvaluator evaluator;
-  run_on_file(folder / "t.jsonl", small_header(), idle, evaluator, {}, {}, true);
   const Continuation unchanged{.rounds = small_header().settings.rounds};
   FakeModel model;
   const SearchEnd end =
@@ -482,6 +484,7 @@ TEST(Search, GoesOnUnchangedBehindAPersonsStopAndNotBehindItsLimit) {
   ASSERT_FALSE(replay.interruption) << replay.interruption->message;
   EXPECT_EQ(replay.search.rounds.back().round, small_header().settings.rounds);
   const std::string text = read_text(folder / "t.jsonl");
+  FakeModel idle;
   run_on_file(folder / "t.jsonl", small_header(), idle, evaluator, {}, {}, false, unchanged);
   EXPECT_EQ(read_text(folder / "t.jsonl"), text);
 }

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
-#include <charconv>
 #include <fstream>
 
 #include "harness/base/files.h"
@@ -12,6 +11,7 @@
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/statistics.h"
 #include "ops/catalog.h"
+#include "tests/forgery.h"
 #include "tests/temporary.h"
 
 namespace rekernel {
@@ -87,27 +87,9 @@ Bench honest_bench() {
   return bench;
 }
 
-/// The value at a place like "rows/0/median_ns".
-json::value& at(json::value& value, std::string_view place) {
-  if (place.empty()) return value;
-  const std::size_t end = std::min(place.find('/'), place.size());
-  const std::string_view key = place.substr(0, end);
-  const std::string_view rest = place.substr(std::min(end + 1, place.size()));
-  if (!value.is_array()) return at(value.as_object()[key], rest);
-  std::size_t index = 0;
-  std::from_chars(key.data(), key.data() + key.size(), index);
-  return at(value.as_array().at(index), rest);
-}
-
 std::string all_of(const std::vector<std::string>& lines) { return joined(lines, "\n"); }
 
-struct Forgery {
-  const char* place;
-  const char* value;      ///< what is put there, as JSON
-  const char* complaint;  ///< what the complaint begins with behind "bench.json: "
-};
-
-/// Each alone, in an honest record.
+/// Each alone, in an honest record. The complaint begins so behind "bench.json: ".
 const Forgery forgeries[] = {
     {"rows/0/median_ns", "1", "rows[0] (softmax/a_kernel): median_ns: 1, but its samples give"},
     {"rows/0/median_ns", "700000", "rows[0] (softmax/a_kernel): median_ns: 700000"},

@@ -61,7 +61,8 @@ TEST(Table, LongCellsWrapAndNoLineIsTooLong) {
 }
 
 TEST(Table, ColoursAreEscapesAroundTheSameText) {
-  Table table{{{.heading = "verdict", .good = "passed"}, {.heading = "n", .right_aligned = true}},
+  Table table{{{.heading = "verdict", .good = "passed", .neutral = "skipped"},
+               {.heading = "n", .right_aligned = true}},
               {{"passed", "1"}, {"crashed", "2"}, {"skipped", "3"}}};
   EXPECT_EQ(to_text(table, {.colour = true}),
             "\x1b[1mverdict\x1b[0m  \x1b[1mn\x1b[0m\n"

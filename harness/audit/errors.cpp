@@ -42,16 +42,12 @@ double read_recorded(JsonReader reader) {
 }
 
 boost::json::object to_json(const ErrorRow& row) {
-  boost::json::object json{{"problem", row.problem},
-                           {"source", to_string(row.source)},
-                           {"name", row.name},
-                           {"sha256", row.sha256},
-                           {"what", row.what},
-                           {"measured", row.measured},
-                           {"status", row.status},
-                           {"badges", boost::json::value_from(row.badges)},
-                           {"message", row.message},
-                           {"check", row.check}};
+  boost::json::object json{
+      {"problem", row.problem}, {"source", to_string(row.source)},
+      {"name", row.name},       {"sha256", row.sha256},
+      {"what", row.what},       {"measured", row.measured},
+      {"status", row.status},   {"badges", boost::json::value_from(row.badges)},
+      {"message", row.message}, {"check", row.check}};
   if (row.errors) {
     json["errors"] = {{"rms", recorded(row.errors->rms)},
                       {"largest", recorded(row.errors->largest)},
@@ -418,8 +414,7 @@ Result<std::string> tolerances_page(const fs::path& root) {
     for (const fs::path& recorded_path : recorded_errors(root)) {
       Result<ErrorsRecord> record = load_errors(recorded_path);
       if (!record) return record.error();
-      std::erase_if(record->rows,
-                    [&](const ErrorRow& row) { return row.problem != problem.id; });
+      std::erase_if(record->rows, [&](const ErrorRow& row) { return row.problem != problem.id; });
       if (record->rows.empty()) continue;
       tables += "\n" + to_markdown(error_table(*record, problem)) + "\n" +
                 caption(record->device_name, record->rows) + ".\n";

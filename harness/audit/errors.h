@@ -33,9 +33,9 @@ RelativeErrors relative_errors(const ErrorStats& stats);
 struct ErrorRow {
   std::string problem;
   ErrorSource source = ErrorSource::library;
-  std::string name;    ///< a reference's id, a kernel's name, a mutant's id without the problem
-  std::string sha256;  ///< of the candidate; empty for a library
-  std::string what;    ///< a mutant's defect
+  std::string name;      ///< a reference's id, a kernel's name, a mutant's id without the problem
+  std::string sha256;    ///< of the candidate; empty for a library
+  std::string what;      ///< a mutant's defect
   std::string measured;  ///< date, YYYY-MM-DD
   /// Empty for what is not judged: a library, a kernel for newer devices than this one.
   std::string status;

@@ -33,7 +33,8 @@ Result<std::string> result_tables(const std::filesystem::path& root) {
   std::ranges::stable_sort(benches, std::ranges::greater(), references_timed);
   std::string text;
   for (const Bench& bench : benches) {
-    text += "\n" + to_markdown(bench_table(bench, *published)) + "\n" + bench_caption(bench) + ".\n";
+    text +=
+        "\n" + to_markdown(bench_table(bench, *published)) + "\n" + bench_caption(bench) + ".\n";
   }
   return text + "\n";
 }

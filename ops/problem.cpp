@@ -36,6 +36,18 @@ std::string real_line(const std::string& name, double value) {
 
 }  // namespace
 
+const char* to_string(Distribution::Kind kind) {
+  switch (kind) {
+    case Distribution::Kind::normal:
+      return "normal";
+    case Distribution::Kind::uniform:
+      return "uniform";
+    case Distribution::Kind::constant:
+      return "constant";
+  }
+  return "";
+}
+
 std::int64_t Tensor::elements() const {
   std::int64_t product = 1;
   for (const std::int64_t extent : shape) {

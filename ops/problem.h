@@ -23,6 +23,9 @@ struct Distribution {
   double b = 1.0;  ///< normal: standard deviation; uniform: upper bound; constant: unused
 };
 
+/// "normal", "uniform", "constant"
+const char* to_string(Distribution::Kind kind);
+
 struct Tensor {
   std::string name;
   DType dtype = DType::f32;

@@ -33,18 +33,6 @@ constexpr char script[] =
 #include "pytorch_source.inc"
     ;
 
-const char* name_of(Distribution::Kind kind) {
-  switch (kind) {
-    case Distribution::Kind::normal:
-      return "normal";
-    case Distribution::Kind::uniform:
-      return "uniform";
-    case Distribution::Kind::constant:
-      return "constant";
-  }
-  return "";
-}
-
 boost::json::object describe(const Problem& problem, const std::string& id, int device) {
   boost::json::array tensors;
   for (const Tensor& tensor : problem.tensors) {
@@ -53,7 +41,7 @@ boost::json::object describe(const Problem& problem, const std::string& id, int 
                        {"shape", boost::json::value_from(tensor.shape)},
                        {"role", tensor.role == Role::input ? "input" : "output"},
                        {"distribution",
-                        {{"kind", name_of(tensor.distribution.kind)},
+                        {{"kind", to_string(tensor.distribution.kind)},
                          {"a", tensor.distribution.a},
                          {"b", tensor.distribution.b}}}});
   }

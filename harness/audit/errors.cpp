@@ -42,15 +42,12 @@ double read_recorded(JsonReader reader) {
 }
 
 boost::json::object to_json(const ErrorRow& row) {
-  boost::json::object json{{"problem", row.problem},
-                           {"source", to_string(row.source)},
-                           {"name", row.name},
-                           {"sha256", row.sha256},
-                           {"what", row.what},
-                           {"status", row.status},
-                           {"badges", boost::json::value_from(row.badges)},
-                           {"message", row.message},
-                           {"check", row.check}};
+  boost::json::object json{
+      {"problem", row.problem}, {"source", to_string(row.source)},
+      {"name", row.name},       {"sha256", row.sha256},
+      {"what", row.what},       {"measured", row.measured},
+      {"status", row.status},   {"badges", boost::json::value_from(row.badges)},
+      {"message", row.message}, {"check", row.check}};
   if (row.errors) {
     json["errors"] = {{"rms", recorded(row.errors->rms)},
                       {"largest", recorded(row.errors->largest)},
@@ -76,6 +73,7 @@ ErrorRow read_row(JsonReader reader) {
   row.name = reader.required("name").string();
   row.sha256 = reader.required("sha256").string();
   row.what = reader.required("what").string();
+  row.measured = reader.required("measured").string();
   row.status = reader.required("status").string();
   row.badges = reader.required("badges").strings();
   row.message = reader.required("message").string();
@@ -118,10 +116,6 @@ std::vector<std::string> bound_cells(const Tolerance& tolerance) {
           ""};
 }
 
-std::string caption(const ErrorsRecord& record) {
-  return record.device_name + ", " + record.measured;
-}
-
 void add_folder(std::vector<ErrorSubject>& subjects, ErrorSource source, Candidate candidate) {
   ErrorSubject subject;
   subject.source = source;
@@ -130,8 +124,17 @@ void add_folder(std::vector<ErrorSubject>& subjects, ErrorSource source, Candida
   subjects.push_back(std::move(subject));
 }
 
-/// What there is to measure: its digest by what a complaint calls it.
-using PresentSubjects = std::map<std::string, std::string>;
+/// What there is to measure, by what a complaint calls it.
+struct PresentSubjects {
+  std::map<std::string, std::string> sha256;
+  /// By problem, the mutants and honest kernels: the judge's rates are rates of all of them.
+  std::map<std::string, std::vector<std::string>> judged;
+};
+
+bool is_of(const ErrorRow& row, const ErrorSubject& subject) {
+  return row.problem == subject.candidate.problem && row.source == subject.source &&
+         row.name == subject.name;
+}
 
 std::string subject_name(const std::string& problem, ErrorSource source, const std::string& name) {
   return problem + ", " + to_string(source) + " " + name;
@@ -143,8 +146,11 @@ Result<PresentSubjects> present_subjects(const fs::path& root) {
     Result<std::vector<ErrorSubject>> subjects = error_subjects(root, problem);
     if (!subjects) return subjects.error();
     for (const ErrorSubject& subject : *subjects) {
-      present[subject_name(problem.id, subject.source, subject.name)] =
-          candidate_sha256(subject.candidate);
+      const std::string name = subject_name(problem.id, subject.source, subject.name);
+      present.sha256[name] = candidate_sha256(subject.candidate);
+      if (subject.source == ErrorSource::honest || subject.source == ErrorSource::mutant) {
+        present.judged[problem.id].push_back(name);
+      }
     }
   }
   return present;
@@ -152,12 +158,25 @@ Result<PresentSubjects> present_subjects(const fs::path& root) {
 
 void add_stale_rows(const ErrorsRecord& record, PresentSubjects& present, const std::string& where,
                     std::vector<std::string>& complaints) {
+  const auto complain = [&](const std::string& name, const char* what, const std::string& problem) {
+    complaints.push_back(where + ": " + name + what + "; run `rekernel errors " + problem +
+                         " --missing --record`");
+  };
+  std::set<std::string> problems;
+  std::set<std::string> measured;
   for (const ErrorRow& row : record.rows) {
+    problems.insert(row.problem);
     if (row.source == ErrorSource::library) continue;
     const std::string name = subject_name(row.problem, row.source, row.name);
-    if (present[name] == row.sha256) continue;
-    complaints.push_back(where + ": " + name + " is not what was measured; run `rekernel errors " +
-                         row.problem + " --record`");
+    measured.insert(name);
+    if (present.sha256[name] != row.sha256) {
+      complain(name, " is not what was measured", row.problem);
+    }
+  }
+  for (const std::string& problem : problems) {
+    for (const std::string& name : present.judged[problem]) {
+      if (!measured.contains(name)) complain(name, " was not measured", problem);
+    }
   }
 }
 
@@ -228,6 +247,51 @@ std::vector<ErrorRow> error_rows(const ErrorSubject& subject, const Evaluation& 
   return rows;
 }
 
+std::vector<ErrorSubject> without_rows(std::vector<ErrorSubject> subjects,
+                                       const ErrorsRecord& record) {
+  std::erase_if(subjects, [&](const ErrorSubject& subject) {
+    const std::string sha256 = candidate_sha256(subject.candidate);
+    return std::any_of(record.rows.begin(), record.rows.end(), [&](const ErrorRow& row) {
+      return is_of(row, subject) && row.sha256 == sha256;
+    });
+  });
+  return subjects;
+}
+
+ErrorsRecord completed(const ErrorsRecord& measured, const ErrorsRecord& old,
+                       const std::vector<ErrorSubject>& subjects) {
+  ErrorsRecord record = measured;
+  record.rows.clear();
+  const auto take = [&record](const std::vector<ErrorRow>& rows, const auto& wanted) {
+    const std::size_t before = record.rows.size();
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(record.rows), wanted);
+    return record.rows.size() > before;
+  };
+  std::set<std::string> problems;  // whose libraries' rows are there
+  for (const ErrorSubject& subject : subjects) {
+    const auto own = [&](const ErrorRow& row) { return is_of(row, subject); };
+    if (!take(measured.rows, own)) take(old.rows, own);
+    const std::string& problem = subject.candidate.problem;
+    if (!problems.insert(problem).second) continue;
+    const auto library = [&](const ErrorRow& row) {
+      return row.source == ErrorSource::library && row.problem == problem;
+    };
+    if (!take(measured.rows, library)) take(old.rows, library);
+  }
+  return record;
+}
+
+std::string caption(const std::string& device_name, const std::vector<ErrorRow>& rows) {
+  const auto [first, last] = std::minmax_element(
+      rows.begin(), rows.end(),
+      [](const ErrorRow& a, const ErrorRow& b) { return a.measured < b.measured; });
+  std::string text = device_name;
+  if (first == rows.end()) return text;
+  text += ", " + first->measured;
+  if (first->measured != last->measured) text += " to " + last->measured;
+  return text;
+}
+
 double share_of_bounds(const RelativeErrors& errors, const Tolerance& tolerance) {
   double share = 0.0;
   for (const double one : {errors.rms / tolerance.rms_error_over_rms,
@@ -241,9 +305,8 @@ double share_of_bounds(const RelativeErrors& errors, const Tolerance& tolerance)
 boost::json::object to_json(const ErrorsRecord& record) {
   boost::json::array rows;
   for (const ErrorRow& row : record.rows) rows.push_back(to_json(row));
-  return {{"schema", 1},
+  return {{"schema", 2},
           {"device", record.device_name},
-          {"measured", record.measured},
           {"toolchain", boost::json::value_from(record.toolchain)},
           {"rows", std::move(rows)}};
 }
@@ -251,9 +314,8 @@ boost::json::object to_json(const ErrorsRecord& record) {
 Result<ErrorsRecord> errors_from_json(const boost::json::value& json, const std::string& where) {
   JsonReader reader(where, json);
   ErrorsRecord record;
-  reader.required("schema").integer(1, 1);
+  reader.required("schema").integer(2, 2);
   record.device_name = reader.required("device").string();
-  record.measured = reader.required("measured").string();
   record.toolchain = reader.required("toolchain").string_map();
   for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_row(row));
   reader.no_other_keys();
@@ -267,8 +329,12 @@ Result<ErrorsRecord> load_errors(const fs::path& path) {
   return errors_from_json(*json, path.string());
 }
 
+fs::path errors_path(const fs::path& root, const std::string& device_name) {
+  return bench_path(root, device_name).replace_filename("errors.json");
+}
+
 Result<fs::path> record_errors(const fs::path& root, const ErrorsRecord& measured) {
-  const fs::path path = bench_path(root, measured.device_name).replace_filename("errors.json");
+  const fs::path path = errors_path(root, measured.device_name);
   ErrorsRecord old;
   if (fs::exists(path)) {
     Result<ErrorsRecord> loaded = load_errors(path);
@@ -348,10 +414,10 @@ Result<std::string> tolerances_page(const fs::path& root) {
     for (const fs::path& recorded_path : recorded_errors(root)) {
       Result<ErrorsRecord> record = load_errors(recorded_path);
       if (!record) return record.error();
-      const bool any = std::any_of(record->rows.begin(), record->rows.end(),
-                                   [&](const ErrorRow& row) { return row.problem == problem.id; });
-      if (!any) continue;
-      tables += "\n" + to_markdown(error_table(*record, problem)) + "\n" + caption(*record) + ".\n";
+      std::erase_if(record->rows, [&](const ErrorRow& row) { return row.problem != problem.id; });
+      if (record->rows.empty()) continue;
+      tables += "\n" + to_markdown(error_table(*record, problem)) + "\n" +
+                caption(record->device_name, record->rows) + ".\n";
     }
     if (tables.empty()) tables = "\nNot measured yet.\n";
     Result<Ok> replaced = replace_section(*page, problem.id, tables + "\n", path);

@@ -33,9 +33,10 @@ RelativeErrors relative_errors(const ErrorStats& stats);
 struct ErrorRow {
   std::string problem;
   ErrorSource source = ErrorSource::library;
-  std::string name;    ///< a reference's id, a kernel's name, a mutant's id without the problem
-  std::string sha256;  ///< of the candidate; empty for a library
-  std::string what;    ///< a mutant's defect
+  std::string name;      ///< a reference's id, a kernel's name, a mutant's id without the problem
+  std::string sha256;    ///< of the candidate; empty for a library
+  std::string what;      ///< a mutant's defect
+  std::string measured;  ///< date, YYYY-MM-DD
   /// Empty for what is not judged: a library, a kernel for newer devices than this one.
   std::string status;
   std::vector<std::string> badges;
@@ -47,7 +48,6 @@ struct ErrorRow {
 /// results/<gpu>/errors.json
 struct ErrorsRecord {
   std::string device_name;
-  std::string measured;                          ///< date, YYYY-MM-DD
   std::map<std::string, std::string> toolchain;  ///< component → version
   std::vector<ErrorRow> rows;
 };
@@ -68,6 +68,17 @@ Result<std::vector<ErrorSubject>> error_subjects(const std::filesystem::path& ro
 /// Rows for the subject and for every reference whose errors the evaluation holds.
 std::vector<ErrorRow> error_rows(const ErrorSubject& subject, const Evaluation& evaluation);
 
+/// Those of `subjects` that `record` has no row of with their present content.
+std::vector<ErrorSubject> without_rows(std::vector<ErrorSubject> subjects,
+                                       const ErrorsRecord& record);
+/// `measured` with, in the order of `subjects`, the rows of `old` for what it leaves out, and the
+/// libraries' rows of `old` where it has none.
+ErrorsRecord completed(const ErrorsRecord& measured, const ErrorsRecord& old,
+                       const std::vector<ErrorSubject>& subjects);
+
+/// On what device rows were measured, and when: "NVIDIA H200, 2026-11-21 to 2026-11-22".
+std::string caption(const std::string& device_name, const std::vector<ErrorRow>& rows);
+
 /// The errors' greatest share of the problem's three bounds: above 1 the values are refused.
 double share_of_bounds(const RelativeErrors& errors, const Tolerance& tolerance);
 
@@ -75,8 +86,10 @@ boost::json::object to_json(const ErrorsRecord& record);
 Result<ErrorsRecord> errors_from_json(const boost::json::value& json, const std::string& where);
 Result<ErrorsRecord> load_errors(const std::filesystem::path& path);
 
-/// Replaces all rows of the problems that `measured` has, in results/<gpu>/errors.json; returns
-/// that path.
+/// results/<gpu>/errors.json
+std::filesystem::path errors_path(const std::filesystem::path& root,
+                                  const std::string& device_name);
+/// Replaces all rows of the problems that `measured` has in errors_path(); returns that path.
 Result<std::filesystem::path> record_errors(const std::filesystem::path& root,
                                             const ErrorsRecord& measured);
 /// Every results/*/errors.json, sorted.
@@ -88,7 +101,8 @@ Table error_table(const ErrorsRecord& record, const Problem& problem);
 /// ops/TOLERANCES.md with every problem's tables between its markers.
 Result<std::string> tolerances_page(const std::filesystem::path& root);
 
-/// Rows of candidates that are no longer what was measured, as complaints.
+/// Rows of candidates that are no longer what was measured, and mutants and honest kernels that are
+/// missing among the rows of their problem, as complaints.
 Result<std::vector<std::string>> stale_errors(const std::filesystem::path& root);
 
 }  // namespace rekernel

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "harness/base/files.h"
-#include "harness/base/text.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 
@@ -165,28 +163,6 @@ std::string wrong_outcomes(const JudgeOutcomes& outcomes) {
   return text;
 }
 
-std::string unmeasured(const fs::path& root, const ErrorsRecord& record) {
-  std::set<std::pair<ErrorSource, std::string>> measured;
-  for (const ErrorRow& row : record.rows) {
-    measured.emplace(row.source, row.problem + "/" + row.name);
-  }
-  std::map<std::string, int> missing;  // by problem
-  const auto look_for = [&](ErrorSource source, const std::string& id) {
-    if (!measured.contains({source, id})) ++missing[id.substr(0, id.find('/'))];
-  };
-  for (const Mutant& mutant : all_mutants(root)) look_for(ErrorSource::mutant, mutant.id);
-  for (const HonestKernel& kernel : all_honest_kernels(root)) {
-    look_for(ErrorSource::honest, kernel.id);
-  }
-  std::vector<std::string> parts;
-  for (const auto& [problem, count] : missing) {
-    parts.push_back(problem + " " + std::to_string(count));
-  }
-  if (parts.empty()) return {};
-  return "Mutants and honest kernels that were not measured on " + record.device_name +
-         " yet: " + joined(parts) + "; `rekernel errors PROBLEM --record` measures them.";
-}
-
 Result<std::string> mutants_page(const fs::path& root) {
   const fs::path path = root / "tests" / "mutants" / "README.md";
   Result<std::string> page = read_file(path);
@@ -198,12 +174,9 @@ Result<std::string> mutants_page(const fs::path& root) {
     const JudgeOutcomes outcomes = judge_outcomes(root, *record);
     if (outcomes.mutants.empty() && outcomes.honest.empty()) continue;
     const std::string wrong = wrong_outcomes(outcomes);
-    tables += "\n" + record->device_name + ", " + record->measured + ":\n\n" +
+    tables += "\n" + caption(record->device_name, record->rows) + ":\n\n" +
               to_markdown(rate_table(outcomes)) + "\n" + to_markdown(check_table(outcomes)) +
               (wrong.empty() ? "" : "\n" + wrong);
-    if (const std::string missing = unmeasured(root, *record); !missing.empty()) {
-      tables += "\n" + missing + "\n";
-    }
   }
   if (tables.empty()) tables = "\nNot measured yet.\n";
   Result<Ok> replaced = replace_section(*page, "mutants", tables + "\n", path);

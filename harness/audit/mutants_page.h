@@ -34,10 +34,6 @@ JudgeOutcomes judge_outcomes(const std::filesystem::path& root, const ErrorsReco
 /// A Markdown item for each mutant that was not caught and each honest kernel that was refused.
 std::string wrong_outcomes(const JudgeOutcomes& outcomes);
 
-/// How many mutants and honest kernels of the tree the record has no row of, by problem, as a
-/// sentence; empty if there are none. Throws like all_mutants.
-std::string unmeasured(const std::filesystem::path& root, const ErrorsRecord& record);
-
 /// tests/mutants/README.md with the rates of every results/*/errors.json between its markers.
 Result<std::string> mutants_page(const std::filesystem::path& root);
 

@@ -50,18 +50,6 @@ class ScratchFolder {
   fs::path path_;
 };
 
-const char* name_of(Distribution::Kind kind) {
-  switch (kind) {
-    case Distribution::Kind::normal:
-      return "normal";
-    case Distribution::Kind::uniform:
-      return "uniform";
-    case Distribution::Kind::constant:
-      return "constant";
-  }
-  return "";
-}
-
 std::string question(const CaptureRequest& request, const Problem& problem, const fs::path& program,
                      const fs::path& answer) {
   json::array tensors;
@@ -71,7 +59,7 @@ std::string question(const CaptureRequest& request, const Problem& problem, cons
                        {"shape", json::value_from(tensor.shape)},
                        {"role", tensor.role == Role::input ? "input" : "output"},
                        {"distribution",
-                        {{"kind", name_of(tensor.distribution.kind)},
+                        {{"kind", to_string(tensor.distribution.kind)},
                          {"a", tensor.distribution.a},
                          {"b", tensor.distribution.b}}}});
   }

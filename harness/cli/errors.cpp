@@ -13,6 +13,7 @@
 #include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
@@ -72,7 +73,6 @@ class ErrorMeasurement {
       if (!report.failure.empty()) return Error{task.ids[i] + ": " + report.failure};
       settle(i, report);
     }
-    record_.measured = today();
     record_.toolchain = toolchain_versions();
     for (std::vector<ErrorRow>& rows : rows_) {
       std::move(rows.begin(), rows.end(), std::back_inserter(record_.rows));
@@ -101,6 +101,7 @@ class ErrorMeasurement {
     const ErrorSubject& subject = subjects_[i];
     settled_[i] = true;
     rows_[i] = error_rows(subject, report.evaluation);
+    for (ErrorRow& row : rows_[i]) row.measured = today();
     if (!report.device) return;
     if (!runs_on(subject.candidate.arch, report.device->major, report.device->minor)) {
       rows_[i].front().status.clear();  // the message says why nothing was judged
@@ -140,6 +141,28 @@ Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parse
   return problems;
 }
 
+/// What was measured before stays, and is judged again with the rest.
+Result<ErrorsRecord> measure_missing(const std::filesystem::path& root,
+                                     const std::vector<ErrorSubject>& subjects, int seeds,
+                                     const std::vector<int>& devices, int jobs) {
+  const Result<std::vector<VisibleGpu>> gpus = visible_gpus();
+  if (!gpus) return gpus.error();
+  const auto gpu = std::find_if(gpus->begin(), gpus->end(),
+                                [&](const auto& one) { return one.ordinal == devices.front(); });
+  if (gpu == gpus->end()) return Error{"GPU " + std::to_string(devices.front()) + " is gone"};
+  ErrorsRecord old;
+  if (const auto path = errors_path(root, gpu->name); std::filesystem::exists(path)) {
+    Result<ErrorsRecord> loaded = load_errors(path);
+    if (!loaded) return loaded.error();
+    old = std::move(*loaded);
+  }
+  std::vector<ErrorSubject> missing = without_rows(subjects, old);
+  if (missing.empty()) return old;
+  Result<ErrorsRecord> measured = ErrorMeasurement(std::move(missing), seeds, devices).run(jobs);
+  if (!measured) return measured.error();
+  return completed(*measured, old, subjects);
+}
+
 /// The scaffold and committed kernels must pass. Mutants and honest kernels say themselves what
 /// they must get.
 bool is_as_it_must(const ErrorRow& row) {
@@ -157,6 +180,8 @@ int errors_command(const std::vector<std::string>& arguments) {
       "seeds", po::value<int>()->default_value(5), "inputs for each, 1 to 100")(
       "jobs", po::value<int>()->default_value(6), "processes at a time on a GPU, 1 to 64")(
       "record", po::bool_switch(), "replace these problems' rows in results/<gpu>/errors.json")(
+      "missing", po::bool_switch(),
+      "measure only what results/<gpu>/errors.json has no row of; the other rows stay")(
       "json", po::bool_switch(), "print the record as JSON");
   add_device_options(options);
   po::positional_options_description positional;
@@ -193,7 +218,9 @@ int errors_command(const std::vector<std::string>& arguments) {
     if (!lock) return bad_input(lock.error());
     locks.push_back(std::move(*lock));
   }
-  Result<ErrorsRecord> record = ErrorMeasurement(std::move(subjects), seeds, *devices).run(jobs);
+  Result<ErrorsRecord> record = parsed.flag("missing")
+                                    ? measure_missing(root, subjects, seeds, *devices, jobs)
+                                    : ErrorMeasurement(subjects, seeds, *devices).run(jobs);
   if (!record) return bad_input(record.error());
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));

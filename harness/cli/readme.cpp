@@ -1,5 +1,8 @@
 #include "harness/cli/readme.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "harness/base/files.h"
 #include "harness/cli/published_runs.h"
 #include "harness/records/published.h"
@@ -11,15 +14,27 @@ namespace rekernel {
 
 namespace {
 
+std::size_t references_timed(const Bench& bench) {
+  std::size_t count = 0;
+  for (const BenchRow& row : bench.rows) count += row.references.size();
+  return count;
+}
+
 Result<std::string> result_tables(const std::filesystem::path& root) {
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);
   if (!published) return published.error();
-  std::string text;
+  std::vector<Bench> benches;
   for (const std::filesystem::path& path : recorded_benches(root)) {
     Result<Bench> bench = load_bench_of(root, path);
     if (!bench) return bench.error();
+    benches.push_back(std::move(*bench));
+  }
+  // First the device on which the kernels were timed beside most.
+  std::ranges::stable_sort(benches, std::ranges::greater(), references_timed);
+  std::string text;
+  for (const Bench& bench : benches) {
     text +=
-        "\n" + to_markdown(bench_table(*bench, *published)) + "\n" + bench_caption(*bench) + ".\n";
+        "\n" + to_markdown(bench_table(bench, *published)) + "\n" + bench_caption(bench) + ".\n";
   }
   return text + "\n";
 }

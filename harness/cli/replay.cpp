@@ -229,7 +229,7 @@ int replay_command(const std::vector<std::string>& arguments) {
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel replay [NAME_OR_FILE…] [options]",
                       "rekernel replay conv2d-13-rounds --walk\n"
-                      "  rekernel replay softmax --measure --output results",
+                      "  rekernel replay softmax --measure --output results/h200/replay",
                       options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
   if (Result<Ok> checked = check_combination(parsed); !checked) return bad_input(checked.error());

@@ -148,7 +148,7 @@ json::value report_verdicts(const fs::path& folder, RecordComplaints& complaints
     complaints.unreadable(path, record.error().message);
     return nullptr;
   }
-  json::object verdicts{{"measured", record->measured}, {"errors", errors_json(*record)}};
+  json::object verdicts{{"errors", errors_json(*record)}};
   try {
     const JudgeOutcomes outcomes = judge_outcomes(complaints.root(), *record);
     verdicts["mutants"] = to_json(outcomes.mutants);

@@ -242,13 +242,6 @@ int verify_project(const std::filesystem::path& root) {
   if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
   for (const std::string& complaint : complaints) std::cout << complaint << "\n";
-  for (const std::filesystem::path& recorded : recorded_errors(root)) {
-    Result<ErrorsRecord> record = load_errors(recorded);
-    if (!record) return bad_input(record.error());
-    if (const std::string left = unmeasured(root, *record); !left.empty()) {
-      std::cout << left << "\n";
-    }
-  }
   std::cout << skipped_text(checks) << counted(candidates->size(), "kernel") << ", "
             << counted(complaints.size(), "complaint") << "\n";
   return complaints.empty() ? exit_good : exit_verdict_failed;

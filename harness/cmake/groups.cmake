@@ -1,11 +1,12 @@
 # Most of a compilation is headers and templates, the same ones for every source: ten sources in one
 # unit take a third of the time of ten. Sources of one folder of a target are grouped by eight, in the
-# order in which they are listed, so they share no names of their own (in unnamed namespaces). ALWAYS: in
-# every build, for programs, which nobody builds in part; libraries are grouped where CMAKE_UNITY_BUILD
-# is set, so that the other builds still find an #include that is missing. ALONE: sources that stay by
-# themselves.
+# order in which they are listed, so they share no names of their own (in unnamed namespaces). ALONE:
+# sources that stay by themselves.
 function(rekernel_group_sources target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALWAYS" "" "ALONE")
+  if(NOT REKERNEL_GROUPED)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ALONE")
   get_target_property(sources ${target} SOURCES)
   list(REMOVE_ITEM sources ${arg_ALONE})
   foreach(source IN LISTS sources)
@@ -15,12 +16,8 @@ function(rekernel_group_sources target)
     math(EXPR count_${folder} "0${count_${folder}} + 1")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${number})
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-  if(arg_ALWAYS)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
-  endif()
-  get_target_property(grouped ${target} UNITY_BUILD)
-  if(grouped AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # A grouped source looks like a header, in which names of the file's own would be a mistake.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()

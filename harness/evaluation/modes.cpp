@@ -73,10 +73,10 @@ std::optional<Rejection> diagnose(Rig& rig, const Subject& subject) {
 }
 
 /// The subject of an A/A experiment in one of the two processes.
-Subject noise_subject(Rig& rig, RemoteRunner& runner, SubjectBuffers& buffers) {
+Subject noise_subject(Rig& rig, RemoteRunner& runner) {
   const RemoteRunner::Reference made =
       or_setup_failure(runner.make_reference(rig.options.noise_subject));
-  return {&runner, made.subject, &buffers};
+  return {&runner, made.subject, &rig.candidate_buffers};
 }
 
 /// The same work as two subjects, in the candidate's process and in the libraries', by the code
@@ -99,8 +99,8 @@ void time_against_itself(Rig& rig, const Subject& first, const Subject& second,
 std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
   expect_idle_gpu(rig);
   if (!rig.options.noise_subject.empty()) {
-    const Subject first = noise_subject(rig, *rig.runner, rig.candidate_buffers);
-    const Subject second = noise_subject(rig, *rig.libraries, *rig.library_buffers);
+    const Subject first = noise_subject(rig, *rig.runner);
+    const Subject second = noise_subject(rig, *rig.libraries);
     occasion.started();
     time_against_itself(rig, first, second, report);
     ReferenceResult reference;
@@ -114,7 +114,7 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
   if (loaded.rejection) return loaded.rejection;
   const Subject second{rig.libraries.get(),
                        or_setup_failure(rig.libraries->load(rig.candidate, *outcome.program)),
-                       &*rig.library_buffers};
+                       &rig.candidate_buffers};
   occasion.started();
   if (auto rejection =
           Trial(rig, loaded.subject, *outcome.program, report.evaluation).check_seeds(1)) {

@@ -53,13 +53,6 @@ std::unique_ptr<RemoteRunner> connected(RunnerConnection connection,
                                                 connection.words, options.startup_deadline));
 }
 
-/// In an A/A experiment of the candidate with itself, the libraries' process runs it too.
-std::vector<Workspace> library_workspaces(const Candidate& candidate,
-                                          const EvaluateOptions& options) {
-  const bool runs_candidate = options.mode == Mode::noise && options.noise_subject.empty();
-  return runs_candidate ? candidate.program.workspaces : std::vector<Workspace>{};
-}
-
 }  // namespace
 
 void Laps::lap(const std::string& phase) {
@@ -124,9 +117,11 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   if (!connections.libraries) return;
   libraries = connected(std::move(*connections.libraries), options);
   measure_matrix_rate();
-  library_buffers.emplace(problem, library_workspaces(candidate, options), Surroundings::hole);
+  if (options.mode != Mode::noise) {
+    library_buffers.emplace(problem, std::vector<Workspace>{}, Surroundings::hole);
+  }
   libraries->lend(inputs, Access::read);
-  libraries->lend(*library_buffers, Access::read_and_write);
+  libraries->lend(buffers_of_libraries(), Access::read_and_write);
   prepare_references();
   laps.lap("libraries");
 }
@@ -147,13 +142,17 @@ void Rig::measure_matrix_rate() {
   libraries->forget();
 }
 
+SubjectBuffers& Rig::buffers_of_libraries() {
+  return library_buffers ? *library_buffers : candidate_buffers;
+}
+
 void Rig::prepare_references() {
   for (const std::string& id : options.references) {
     PreparedReference prepared{id, {}, {}, {}};
     Result<RemoteRunner::Reference> made = libraries->make_reference(id);
     if (made) {
       prepared.details = std::move(made->details);
-      prepared.subject = {libraries.get(), made->subject, &*library_buffers};
+      prepared.subject = {libraries.get(), made->subject, &buffers_of_libraries()};
     } else {
       prepared.unavailable = made.error().message;
     }

@@ -35,24 +35,12 @@ const char* torch_type(DType dtype) {
   return "";
 }
 
-const char* name_of(Distribution::Kind kind) {
-  switch (kind) {
-    case Distribution::Kind::normal:
-      return "normal";
-    case Distribution::Kind::uniform:
-      return "uniform";
-    case Distribution::Kind::constant:
-      return "constant";
-  }
-  return "";
-}
-
 json::object tensor_json(const Tensor& tensor) {
   json::object result{{"name", tensor.name},
                       {"dtype", torch_type(tensor.dtype)},
                       {"shape", json::value_from(tensor.shape)}};
   if (tensor.role == Role::input) {
-    result["distribution"] = {name_of(tensor.distribution.kind), tensor.distribution.a,
+    result["distribution"] = {to_string(tensor.distribution.kind), tensor.distribution.a,
                               tensor.distribution.b};
   }
   return result;

@@ -15,7 +15,6 @@ class Device:
         self.fast_p = data.get("fast_p", [])
         self.noise = data["noise"]
         verdicts = data["verdicts"] or {}
-        self.judged = verdicts.get("measured", "")
         self.errors = verdicts.get("errors", [])
         self.mutants = verdicts.get("mutants", [])
         self.honest = verdicts.get("honest", [])

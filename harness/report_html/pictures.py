@@ -16,6 +16,8 @@ _VARIABLE = re.compile(r"var\(--([a-z0-9-]+)\)")
 # A picture is one image to whoever reads it, by its title: what is said of its parts is for a chart in a page.
 _OF_PARTS = re.compile(r' (?:class|role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _EMPTY = re.compile(r'<path d="M0,0h0v0h0Z" pointer-events="none"/>')
+_FONT = re.compile(r' font-family="[^"]*"')
+_DEFAULTS = re.compile(r' (?:opacity="1"|font-weight="normal"|pointer-events="none")')
 _LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
 
 
@@ -59,6 +61,11 @@ def _finished(svg, light, dark, title, digest):
     head, rest = svg.split(">", 1)
     rest = _EMPTY.sub("", _OF_PARTS.sub("", rest))
     rest = _LONG_NUMBER.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), rest)
+    # What all words have in common is said once, and what holds anyway not at all.
+    font = _FONT.search(rest)
+    if font:
+        head, rest = head + font[0], rest.replace(font[0], "")
+    rest = _DEFAULTS.sub("", rest)
     size = re.search(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', head)
     frame = (f'<rect width="{size[1]}" height="{size[2]}" rx="8" fill="{light["surface"]}"/>')
     return (f'{head} role="img" aria-label="{title}" data-shows="{digest}"><style>@media (prefers-color-scheme:dark)'

@@ -5,12 +5,11 @@ set -euo pipefail
 program=$1 folder=$2
 packages=(litserve==0.2.19)
 
-venv=$folder/venv
-if [[ ! -e $venv/ready ]]; then
-  rm -rf "$venv"
-  { python3 -m venv "$venv" &&
-    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 --timeout 10 "${packages[@]}" &&
-    touch "$venv/ready"; } >"$folder.log" 2>&1 || {
+site=$folder/site
+if [[ ! -e $site/ready ]]; then
+  rm -rf "$site"
+  { python3 -m pip install -q --disable-pip-version-check --retries 1 --timeout 10 --target "$site" "${packages[@]}" &&
+    touch "$site/ready"; } >"$folder.log" 2>&1 || {
     echo "skipped: ${packages[*]} cannot be installed: $(tail -n 1 "$folder.log")"
     exit 77
   }
@@ -26,6 +25,13 @@ free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+answers() {
+  python3 - "$1" 2>/dev/null <<'PYTHON'
+import sys, urllib.request
+urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sys.argv[1], timeout=5)
+PYTHON
+}
+
 # start PORT PATH COMMAND...: a server that answers at PATH within a minute.
 start() {
   local port=$1 path=$2
@@ -33,7 +39,7 @@ start() {
   "$@" >"$work/server.log" 2>&1 &
   servers+=($!)
   for _ in $(seq 600); do
-    curl -sf -o /dev/null --noproxy '*' "http://127.0.0.1:$port$path" && return 0
+    answers "http://127.0.0.1:$port$path" && return 0
     kill -0 "${servers[-1]}" 2>/dev/null || break
     sleep 0.1
   done
@@ -78,7 +84,7 @@ if __name__ == "__main__":
     server.run(host="127.0.0.1", port=int(sys.argv[1]), generate_client_file=False, log_level="error")
 PYTHON
 port=$(free_port)
-start "$port" /health "$venv/bin/python" "$work/litserve_server.py" "$port"
+start "$port" /health env PYTHONPATH="$site" python3 "$work/litserve_server.py" "$port"
 address=http://127.0.0.1:$port/v1
 no_kernel='got nothing: none of 2 replies held a kernel'
 expect_search litserve 1 "$no_kernel" --base-url "$address" --key-variable TEST_KEY
@@ -86,7 +92,7 @@ expect_search litserve-stream 1 "$no_kernel" --base-url "$address" --stream --he
 expect_search litserve-address 2 'most end in /v1' --base-url "http://127.0.0.1:$port/v2"
 # It counts no tokens, and says 0.
 grep -q '"tokens":"estimated"' "$work/project/trajectories/litserve.jsonl"
-echo "LitServe $("$venv/bin/pip" show litserve 2>/dev/null | sed -n 's/^Version: //p'): good"
+echo "LitServe ${packages[0]#*==}: good"
 
 litellm=$(command -v litellm || true)
 if [[ -z $litellm ]]; then

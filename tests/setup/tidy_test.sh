@@ -12,8 +12,8 @@ if ! command -v clang-tidy-14 >/dev/null; then
 fi
 
 # Clang cannot read what GCC precompiled. Parsing headers is most of the time, so sources are asked in
-# the groups in which the sanitizers' build compiles them.
-cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$2" -DBUILD_TESTING=OFF -DCMAKE_UNITY_BUILD=ON \
+# the groups in which they are compiled.
+cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$2" -DBUILD_TESTING=OFF \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$folder.log" || { cat "$folder.log" && exit 1; }
 cmake --build "$folder" --target harness/harness_digest.inc >>"$folder.log" || { cat "$folder.log" && exit 1; }
 mkdir -p "$folder/passed"

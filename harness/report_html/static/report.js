@@ -127,12 +127,13 @@ function applyFilter() {
     one.hidden = ["device", "problem"].some(
       (name) => chosen[name] && one.dataset[name] && one.dataset[name] !== chosen[name]);
   }
-  for (const one of document.querySelectorAll("[data-words]")) {
-    const text = one.dataset.words.toLowerCase();
+  for (const one of document.querySelectorAll("details.entry")) {
+    const told = one.querySelectorAll(":scope > summary, :scope > blockquote, :scope > dl");
+    const text = [one.id, ...Array.from(told, (part) => part.textContent)].join(" ").toLowerCase();
     one.hidden = !words.every((word) => text.includes(word));
   }
   for (const group of document.querySelectorAll("details.group")) {
-    const found = group.querySelector("[data-words]:not([hidden])") !== null;
+    const found = group.querySelector("details.entry:not([hidden])") !== null;
     if (words.length > 0) group.open = found;
     if (!found) group.hidden = true;
   }

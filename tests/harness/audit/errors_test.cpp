@@ -32,6 +32,7 @@ ErrorRow row(ErrorSource source, const std::string& name, const std::string& sta
   row.source = source;
   row.name = name;
   row.sha256 = source == ErrorSource::library ? "" : "0123";
+  row.measured = "2000-01-01";
   row.status = status;
   row.errors = errors;
   return row;
@@ -41,7 +42,6 @@ ErrorRow row(ErrorSource source, const std::string& name, const std::string& sta
 ErrorsRecord small_record() {
   ErrorsRecord record;
   record.device_name = "NVIDIA Test 1";
-  record.measured = "2000-01-01";
   record.toolchain = {{"NVRTC", "0.0"}};
   ErrorRow crashed = row(ErrorSource::mutant, "far_write", "crashed", std::nullopt);
   crashed.what = "writes far away";
@@ -203,6 +203,67 @@ TEST(Errors, RowsOfWhatIsNotThereAreStale) {
   ASSERT_EQ(complaints->size(), 4u);  // all but the library's
   EXPECT_NE(complaints->back().find("softmax, committed fast"), std::string::npos)
       << complaints->back();
+}
+
+TEST(Errors, AMutantThatWasLeftOutIsStale) {
+  const fs::path root = REKERNEL_SOURCE_DIR;
+  const TemporaryFolder folder;
+  for (const char* part : {"generated", "tests"}) {
+    fs::create_directory_symlink(root / part, folder.path() / part);
+  }
+  const Result<std::vector<ErrorSubject>> subjects = error_subjects(root, *find_problem("softmax"));
+  ASSERT_TRUE(subjects.ok()) << subjects.error().message;
+  ErrorsRecord all = small_record();
+  all.rows.clear();
+  for (const ErrorSubject& subject : *subjects) {
+    all.rows.push_back(row(subject.source, subject.name, "passed", std::nullopt));
+    all.rows.back().sha256 = candidate_sha256(subject.candidate);
+  }
+  ASSERT_TRUE(record_errors(folder.path(), all).ok());
+  EXPECT_TRUE(stale_errors(folder.path())->empty());
+  ASSERT_EQ(all.rows.back().source, ErrorSource::mutant);
+  const std::string left_out = all.rows.back().name;
+  all.rows.pop_back();
+  ASSERT_TRUE(record_errors(folder.path(), all).ok());
+  const Result<std::vector<std::string>> complaints = stale_errors(folder.path());
+  ASSERT_EQ(complaints->size(), 1u);
+  EXPECT_NE(complaints->front().find("softmax, mutant " + left_out + " was not measured"),
+            std::string::npos)
+      << complaints->front();
+}
+
+TEST(Errors, WhatHasARowOfItsPresentContentIsNotMeasuredAgain) {
+  const ErrorSubject subject{ErrorSource::scaffold, "scaffold", "",
+                             scaffold_candidate(*find_problem("softmax"), "scaffold")};
+  ErrorsRecord record;
+  record.rows = {row(ErrorSource::scaffold, "scaffold", "passed", {})};
+  EXPECT_EQ(without_rows({subject}, record).size(), 1u);  // of other content
+  record.rows[0].sha256 = candidate_sha256(subject.candidate);
+  EXPECT_TRUE(without_rows({subject}, record).empty());
+  record.rows[0].problem = "layernorm";
+  EXPECT_EQ(without_rows({subject}, record).size(), 1u);
+}
+
+TEST(Errors, WhatWasLeftOutKeepsItsRow) {
+  const auto subject = [](ErrorSource source, const char* name) {
+    return ErrorSubject{source, name, "", scaffold_candidate(*find_problem("softmax"), "any")};
+  };
+  ErrorsRecord old = small_record();
+  ErrorsRecord measured;
+  measured.device_name = old.device_name;
+  measured.rows = {row(ErrorSource::mutant, "wrong", "passed", std::nullopt),
+                   row(ErrorSource::mutant, "new", "crashed", std::nullopt)};
+  for (ErrorRow& row : measured.rows) row.measured = "2000-01-03";
+  const ErrorsRecord record =
+      completed(measured, old,
+                {subject(ErrorSource::committed, "fast"), subject(ErrorSource::mutant, "wrong"),
+                 subject(ErrorSource::mutant, "new")});
+  ASSERT_EQ(record.rows.size(), 4u);  // nothing of mutants that are gone
+  EXPECT_EQ(record.rows[0].name, "fast");
+  EXPECT_EQ(record.rows[1].name, "low_precision");
+  EXPECT_EQ(record.rows[2].status, "passed");
+  EXPECT_EQ(record.rows[3].name, "new");
+  EXPECT_EQ(caption(record.device_name, record.rows), "NVIDIA Test 1, 2000-01-01 to 2000-01-03");
 }
 
 TEST(Errors, EveryProblemHasItsScaffoldAndCommittedKernels) {

@@ -16,6 +16,7 @@ ErrorRow row(ErrorSource source, const std::string& name, const std::string& sta
   row.problem = "softmax";
   row.source = source;
   row.name = name;
+  row.measured = "2000-01-01";
   row.status = status;
   row.message = message;
   row.check = check;
@@ -91,7 +92,6 @@ class MutantsPage : public testing::Test {
 ErrorsRecord record() {
   ErrorsRecord record;
   record.device_name = "NVIDIA Test 1";
-  record.measured = "2000-01-01";
   record.rows = {
       // Neither of the two: a library, and a committed kernel with the name of an honest one.
       row(ErrorSource::library, "refused", ""),
@@ -125,21 +125,6 @@ TEST_F(MutantsPage, ShowsTheRatesOfTheErrorsRecord) {
         "\n- False alarm: `softmax/refused`: wrong_result: rms error 1\n"}) {
     EXPECT_NE(page->find(line), std::string::npos) << line << "in\n" << *page;
   }
-}
-
-TEST_F(MutantsPage, SaysWhatWasNotMeasured) {
-  ErrorsRecord measured = record();
-  EXPECT_EQ(unmeasured(root(), measured), "");
-  std::erase_if(measured.rows, [](const ErrorRow& row) {
-    return row.name == "base/missed" || (row.source == ErrorSource::honest && row.name == "good");
-  });
-  ASSERT_TRUE(record_errors(root(), measured).ok());
-  const Result<std::string> page = mutants_page(root());
-  ASSERT_TRUE(page.ok()) << page.error().message;
-  EXPECT_NE(page->find("\nMutants and honest kernels that were not measured on NVIDIA Test 1 yet: "
-                       "softmax 2; `rekernel errors PROBLEM --record` measures them.\n"),
-            std::string::npos)
-      << *page;
 }
 
 TEST(MutantsPageOfTheTree, IsThatOfTheRecords) {

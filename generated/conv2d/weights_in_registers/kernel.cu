@@ -87,6 +87,7 @@ __device__ __forceinline__ void bar_expect(unsigned bar, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
 
+/// Every lane arrives for what it has read or written itself.
 __device__ __forceinline__ void bar_arrive(unsigned bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
 }
@@ -287,16 +288,16 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
 
   if (threadIdx.x == 0) {
     for (int i = 0; i < ring; ++i) {
-      bar_init(full + 8 * i, converters);
-      bar_init(empty + 8 * i, consumer_warps);
+      bar_init(full + 8 * i, converters * 32);
+      bar_init(empty + 8 * i, consumer_warps * 32);
     }
     for (int i = 0; i < raw_ring; ++i) {
       bar_init(raw_full + 8 * i, 1);
-      bar_init(raw_empty + 8 * i, converters);
+      bar_init(raw_empty + 8 * i, converters * 32);
     }
     for (int i = 0; i < 2; ++i) {
-      bar_init(staged_bars + 8 * i, consumer_warps);
-      bar_init(written_bars + 8 * i, writers);
+      bar_init(staged_bars + 8 * i, consumer_warps * 32);
+      bar_init(written_bars + 8 * i, writers * 32);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -317,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     bar_wait(full + 8 * (block_row % ring), block_row / ring & 1);
   };
   const auto release = [&](int block_row) {
-    if (lane == 0) bar_arrive(empty + 8 * (block_row % ring));
+    bar_arrive(empty + 8 * (block_row % ring));
   };
   const auto pixels = [&](int block_row) {
     return descriptor(shared + offset_ring + block_row % ring * row_bytes);
@@ -376,18 +377,28 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
       commit_products();
     };
 
-    Pair pair(begin);
+    // A row's results are staged while the products of the next one are under way: those of an odd row in
+    // the next turn.
+    Pair pair(begin), before = pair;
+    Sums even, odd;
+    const auto stage_odd = [&](int n) {
+      if (before.two_rows()) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          stage(odd, half, f[half], own[half], before.image, before.first_row() + 1);
+        }
+      }
+      bar_arrive(staged_bars + 8 * (n % 2));
+    };
 #pragma unroll 1
     for (int n = 0; n < end - begin; ++n) {
-      Sums even, odd;
       wait_for_row(pair.block_row + block_taps - 1);
       start(even, pair.block_row);
+      if (n > 0) stage_odd(n - 1);
       // Where there is no second row, its products are of no use and do no harm.
       wait_for_row(pair.last_block_row());
       start(odd, pair.block_row + 1);
       wait_for_staging(n, pair);
-      Pair next = pair;
-      next.advance();
       wait_for_products<1>();
       fence_sums(even);
 #pragma unroll
@@ -396,17 +407,11 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
       }
       wait_for_products<0>();
       fence_sums(odd);
-      for (int row = pair.block_row; row < next.block_row; ++row) release(row);
-      if (pair.two_rows()) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          stage(odd, half, f[half], own[half], pair.image, pair.first_row() + 1);
-        }
-      }
-      __syncwarp();
-      if (lane == 0) bar_arrive(staged_bars + 8 * (n % 2));
-      pair = next;
+      before = pair;
+      pair.advance();
+      for (int row = before.block_row; row < pair.block_row; ++row) release(row);
     }
+    stage_odd(end - begin - 1);
   } else if (warp < consumer_warps) {
     // ---- 32 filters, two rows at a time ----
     asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
@@ -460,8 +465,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
       for (int row = pair.block_row; row < next.block_row; ++row) release(row);
       stage(sums, 0, f, own, pair.image, pair.first_row());
       if (pair.two_rows()) stage(sums, 1, f, own, pair.image, pair.first_row() + 1);
-      __syncwarp();
-      if (lane == 0) bar_arrive(staged_bars + 8 * (n % 2));
+      bar_arrive(staged_bars + 8 * (n % 2));
       pair = next;
     }
   } else if (warp < first_writer) {
@@ -512,11 +516,8 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
             }
           }
           fence_async();
-          __syncwarp();
-          if (lane == 0) {
-            bar_arrive(full + 8 * (n % ring));
-            bar_arrive(raw_empty + 8 * (n % raw_ring));
-          }
+          bar_arrive(full + 8 * (n % ring));
+          bar_arrive(raw_empty + 8 * (n % raw_ring));
         }
         left -= taken;
         ++pair.image;
@@ -605,8 +606,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         }
         start += batch * writers * plane_pixels;
       }
-      __syncwarp();
-      if (lane == 0) bar_arrive(written_bars + 8 * (n % 2));
+      bar_arrive(written_bars + 8 * (n % 2));
       pair.advance();
     }
   }

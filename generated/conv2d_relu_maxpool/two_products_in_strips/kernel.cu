@@ -441,7 +441,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         }
         bar_wait(full + 8 * slots[2], slots[2] < slot ? parity ^ 1 : parity);
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll 1
+#pragma unroll  // ptxas serialises products that a loop's end separates
         for (int product = 0; product < products; ++product) {
 #pragma unroll
           for (int ty = 0; ty < block_taps; ++ty) {

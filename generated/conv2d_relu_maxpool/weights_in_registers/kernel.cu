@@ -71,13 +71,14 @@ constexpr int raw_line = problem::width * 4;
 constexpr int raw_channel = 4 * raw_line;
 constexpr int raw_bytes = channels * raw_channel;
 constexpr int staged_pixels = 128;  // of a filter
-static_assert(staged_pixels >= 31 + 3 * pooled_width);
+constexpr int stages = 3;            // pooled rows in it, besides what waits for a line
+static_assert(staged_pixels >= 31 + stages * pooled_width);
 
 constexpr int offset_staged = 0;
 constexpr int offset_ring = offset_staged + filters * staged_pixels * 4;
 constexpr int offset_raw = offset_ring + ring * row_bytes;
 constexpr int offset_bars = offset_raw + raw_ring * raw_bytes;
-constexpr int shared_bytes = offset_bars + (2 * ring + 2 * raw_ring + 4) * 8;
+constexpr int shared_bytes = offset_bars + (2 * ring + 2 * raw_ring + 2 * stages) * 8;
 static_assert(offset_raw % 16 == 0 && shared_bytes <= 232448 - 1024);
 
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
@@ -92,6 +93,7 @@ __device__ __forceinline__ void bar_expect(unsigned bar, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
 
+/// Every lane arrives for what it has read or written itself.
 __device__ __forceinline__ void bar_arrive(unsigned bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
 }
@@ -302,20 +304,20 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
   const unsigned raw_full = empty + ring * 8;
   const unsigned raw_empty = raw_full + raw_ring * 8;
   const unsigned staged_bars = raw_empty + raw_ring * 8;
-  const unsigned written_bars = staged_bars + 2 * 8;
+  const unsigned written_bars = staged_bars + stages * 8;
 
   if (threadIdx.x == 0) {
     for (int i = 0; i < ring; ++i) {
-      bar_init(full + 8 * i, converters);
-      bar_init(empty + 8 * i, consumer_warps);
+      bar_init(full + 8 * i, converters * 32);
+      bar_init(empty + 8 * i, consumer_warps * 32);
     }
     for (int i = 0; i < raw_ring; ++i) {
       bar_init(raw_full + 8 * i, 1);
-      bar_init(raw_empty + 8 * i, converters);
+      bar_init(raw_empty + 8 * i, converters * 32);
     }
-    for (int i = 0; i < 2; ++i) {
-      bar_init(staged_bars + 8 * i, consumer_warps);
-      bar_init(written_bars + 8 * i, writers);
+    for (int i = 0; i < stages; ++i) {
+      bar_init(staged_bars + 8 * i, consumer_warps * 32);
+      bar_init(written_bars + 8 * i, writers * 32);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -336,15 +338,19 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     bar_wait(full + 8 * (block_row % ring), block_row / ring & 1);
   };
   const auto release = [&](int block_row) {
-    if (lane == 0) bar_arrive(empty + 8 * (block_row % ring));
+    bar_arrive(empty + 8 * (block_row % ring));
   };
   const auto pixels = [&](int block_row) {
     return descriptor(shared + offset_ring + block_row % ring * row_bytes);
   };
-  // Pooled row n of the strip may overwrite the one before the last, and where an image begins, any.
+  // Pooled row n of the strip may overwrite the one `stages` rows before, and where an image begins, any.
   const auto wait_for_staging = [&](int n, int row) {
-    bar_wait(written_bars + 8 * (n % 2), n / 2 & 1 ^ 1);
-    if (n > 0 && row == 0) bar_wait(written_bars + 8 * ((n - 1) % 2), (n - 1) / 2 & 1);
+    bar_wait(written_bars + 8 * (n % stages), n / stages & 1 ^ 1);
+    if (row == 0) {
+      for (int before = max(n - stages + 1, 0); before < n; ++before) {
+        bar_wait(written_bars + 8 * (before % stages), before / stages & 1);
+      }
+    }
   };
   float* const staged = reinterpret_cast<float*>(memory + offset_staged);
   // Pools a row horizontally. A lane has two neighbouring columns of each eight; the third of its window
@@ -418,9 +424,12 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
       Sums even, odd;
       wait_for_row(pair.block_row + block_taps - 1);
       start(even, pair.block_row);
-      // Where there is no second row, its products are of no use and do no harm.
-      wait_for_row(pair.last_block_row());
-      start(odd, pair.block_row + 1);
+      if (pair.two_rows()) {
+        wait_for_row(pair.last_block_row());
+        start(odd, pair.block_row + 1);
+      } else {
+        commit_products();
+      }
       if (!pair.begins_part()) wait_for_staging(n, pair.index - 1);
       wait_for_products<1>();
       fence_sums(even);
@@ -429,8 +438,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         for (int half = 0; half < 2; ++half) {
           pool(even, half, best[half], f[half], own[half], pair.image, pair.index - 1);
         }
-        __syncwarp();
-        if (lane == 0) bar_arrive(staged_bars + 8 * (n % 2));
+        bar_arrive(staged_bars + 8 * (n % stages));
         ++n;
       }
       wait_for_products<0>();
@@ -500,8 +508,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
       for (int row = pair.block_row; row < pair.next_block_row(); ++row) release(row);
       if (!pair.begins_part()) {
         pool(sums, 0, best, f, own, pair.image, pair.index - 1);
-        __syncwarp();
-        if (lane == 0) bar_arrive(staged_bars + 8 * (n % 2));
+        bar_arrive(staged_bars + 8 * (n % stages));
         ++n;
       }
 #pragma unroll
@@ -557,11 +564,8 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
             }
           }
           fence_async();
-          __syncwarp();
-          if (lane == 0) {
-            bar_arrive(full + 8 * (n % ring));
-            bar_arrive(raw_empty + 8 * (n % raw_ring));
-          }
+          bar_arrive(full + 8 * (n % ring));
+          bar_arrive(raw_empty + 8 * (n % raw_ring));
         }
       }
     } else if (lane == 0) {
@@ -608,7 +612,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
       const unsigned before = min(n, row) * pooled_width;
       const bool last = n + 1 == end - begin || row + 1 == pooled_height;
       unsigned start = (image * filters + own_filter) * pooled_pixels + row * pooled_width;
-      bar_wait(staged_bars + 8 * (n % 2), n / 2 & 1);
+      bar_wait(staged_bars + 8 * (n % stages), n / stages & 1);
 #pragma unroll 1
       for (int i = 0; i < rounds; i += batch) {
         const float* const own = from + i * 4 * writers * staged_pixels;
@@ -650,8 +654,7 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         }
         start += batch * 4 * writers * pooled_pixels;
       }
-      __syncwarp();
-      if (lane == 0) bar_arrive(written_bars + 8 * (n % 2));
+      bar_arrive(written_bars + 8 * (n % stages));
     }
   }
 }

@@ -1,8 +1,10 @@
 import os
 import time
+
+import torch
+
 if os.fork() == 0:
     time.sleep(600)
-import torch
 
 
 def softmax(x):

@@ -1,4 +1,5 @@
 import torch
+
 y = torch.zeros(4096, 65536, device="cuda")
 
 

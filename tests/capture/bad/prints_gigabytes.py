@@ -1,4 +1,5 @@
 import sys
+
 line = "x" * (1 << 20)
 for _ in range(2048):
     sys.stdout.write(line)

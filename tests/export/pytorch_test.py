@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """The PyTorch exports of the fastest kernels of the headline problems, on a GPU: equal to the harness's
 result bit for bit, under eager and under torch.compile, and as fast: as the harness's own launcher measured
-in the same way, and no slower than `rekernel evaluate` finds it, where another process's work comes before
-every run. $1: the program, $2: harness_run.
-More arguments: kernels (PROBLEM/NAME) instead of those."""
+in the same way, and no slower than `rekernel evaluate` finds it, where the GPU pauses before every run.
+$1: the program, $2: harness_run. More arguments: kernels (PROBLEM/NAME) instead of those."""
 
 import json
 import shutil

@@ -20,7 +20,8 @@ constexpr std::size_t cores_of_a_gpu = 2;
 void add_gpu_options(po::options_description& options) {
   options.add_options()("gpus", po::value<std::string>()->default_value("all"),
                         "GPUs to evaluate on, one candidate at a time on each: all, or 0,2")(
-      "mixed-gpus", po::bool_switch(), "take GPUs of different kinds too");
+      "mixed-gpus", po::bool_switch(),
+      "take GPUs of different kinds; what counts is the share of the reference's time");
 }
 
 void add_device_options(po::options_description& options) {
@@ -43,13 +44,22 @@ Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {
   return devices;
 }
 
-Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const std::string& target) {
+Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const Header& header,
+                                         const std::string& timed_on) {
+  const std::string& target = header.device.target;
+  // A search that has begun is asked no more.
+  const bool mixed = header.settings.mixed_gpus;
+  const auto asked_for = mixed || timed_on.empty() ? std::optional(mixed) : std::nullopt;
   const Result<std::vector<VisibleGpu>> visible = visible_gpus();
   if (!visible) return std::vector<VisibleGpu>{};
   Result<std::vector<VisibleGpu>> chosen =
-      choose_gpus(parsed.get<std::string>("gpus"), *visible, parsed.flag("mixed-gpus"));
+      choose_gpus(parsed.get<std::string>("gpus"), *visible, asked_for);
   if (!chosen) return chosen;
   for (const VisibleGpu& gpu : *chosen) {
+    if (!mixed && !timed_on.empty() && gpu.name != timed_on) {
+      return Error{to_string(gpu) + ": the search's candidates were timed on an " + timed_on +
+                   ", and times of different GPUs cannot be compared: leave it out with --gpus"};
+    }
     const std::string own = Compiler::target_for_device(gpu.major, gpu.minor);
     if (own == target) continue;
     return Error{to_string(gpu) + " runs " + own + "; the search writes code for " + target +

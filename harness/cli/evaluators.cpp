@@ -5,6 +5,7 @@
 
 #include "harness/cli/references.h"
 #include "harness/compile/compile.h"
+#include "harness/jobs/gpu_process.h"
 
 namespace rekernel {
 
@@ -83,10 +84,7 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
     evaluate.references = references;
     std::vector<int> ordinals;
     for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
-    return gpu_workers(ordinals, evaluate,
-                       [](const Candidate& candidate, const EvaluateOptions& own) {
-                         return LocalLauncher().evaluate(candidate, own);
-                       });
+    return gpu_workers(ordinals, evaluate, evaluate_in_own_process);
   };
   return options;
 }

@@ -16,6 +16,7 @@
 
 #include "fakes.h"
 #include "harness/jobs/command_launcher.h"
+#include "harness/jobs/gpu_process.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 #include "harness/process/tool.h"
@@ -572,6 +573,24 @@ TEST(JobFolder, KnowsACutFile) {
   other.report.evaluation.target = "sm_89";
   EXPECT_EQ(folder->refusal(other, "sm_90a", false),
             "node " + other.node + ": its GPU runs sm_89, the search writes code for sm_90a");
+}
+
+TEST(GpuProcess, SeesOneGpuAlone) {
+  EXPECT_EQ(visible_alone(nullptr, 3), "3");
+  EXPECT_EQ(visible_alone("4,6,GPU-0b1", 0), "4");
+  EXPECT_EQ(visible_alone("4,6,GPU-0b1", 2), "GPU-0b1");
+  EXPECT_EQ(visible_alone("4", 1), "");  // no GPU, and not another one
+  ::setenv("CUDA_VISIBLE_DEVICES", "5,7,9", 1);
+  EvaluateOptions options;
+  options.device = 2;
+  const EvaluationReport report = evaluate_in_own_process(named("plain"), options);
+  EXPECT_EQ(report.failure, "");
+  EXPECT_EQ(report.evaluation.kernel, "plain");
+  EXPECT_EQ(report.evaluation.message, "GPU 9 as 0");
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(evaluate_in_own_process(named("throws"), options).failure, "no such GPU");
+  EXPECT_EQ(evaluate_in_own_process(named("dies"), options).failure,
+            "the process that evaluates on GPU 2 ended with status 9: the driver is gone");
 }
 
 TEST(CommandLauncher, StartsAProgramBehindAPrefix) {

@@ -508,6 +508,8 @@ TEST(SlurmRefusal, TellsALimitFromAnError) {
             SlurmRefusal::unreachable);
   EXPECT_EQ(refusal_of("Batch job submission failed: Socket timed out on send/recv operation"),
             SlurmRefusal::unreachable);
+  EXPECT_EQ(refusal_of("sbatch: fatal: Could not establish a configuration source"),
+            SlurmRefusal::unreachable);
   EXPECT_EQ(refusal_of("Batch job submission failed: Invalid job array specification"),
             SlurmRefusal::array);
 }

@@ -1,10 +1,12 @@
 #include "harness/cli/evaluators.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "harness/cli/references.h"
 #include "harness/compile/compile.h"
+#include "harness/gpu/cuda.h"
 #include "harness/jobs/gpu_process.h"
 
 namespace rekernel {
@@ -15,6 +17,29 @@ namespace {
 
 /// A core or two for every GPU: its evaluation issues launches and reads clocks meanwhile.
 constexpr std::size_t cores_of_a_gpu = 2;
+
+/// How long others may hold a GPU before its candidates go to another one, if there is one.
+constexpr std::chrono::seconds patience{60};
+
+/// Evaluates where nobody else does, and tells whom it waits for.
+EvaluationReport evaluate_in_turn(const Candidate& candidate, const EvaluateOptions& options,
+                                  bool may_wait,
+                                  const std::function<void(const std::string&)>& say) {
+  const auto failed = [&](const Error& error) {
+    EvaluationReport report = blank_report(candidate);
+    report.failure = error.message;
+    return report;
+  };
+  const Result<std::string> uuid = device_uuid(options.device);
+  if (!uuid) return failed(uuid.error());
+  std::optional<GpuLock::Clock::time_point> deadline;
+  if (!may_wait) deadline = GpuLock::Clock::now() + patience;
+  const Result<Ok> free = wait_for_gpu(*uuid, deadline, [&](const std::string& holder) {
+    if (say)
+      say("GPU " + std::to_string(options.device) + " is taken by " + holder + ": waiting for it");
+  });
+  return free ? evaluate_in_own_process(candidate, options) : failed(free.error());
+}
 
 }  // namespace
 
@@ -73,9 +98,9 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                        const std::vector<std::string>& references,
                                        const std::string& target,
                                        std::function<void(const std::string&)> say) {
-  DeviceEvaluatorOptions options =
-      compiling_evaluator(target, cores_of_a_gpu * gpus.size(), std::move(say));
-  options.workers = [gpus, references]() -> Result<std::vector<EvaluationWorker>> {
+  DeviceEvaluatorOptions options = compiling_evaluator(target, cores_of_a_gpu * gpus.size(), say);
+  options.workers = [gpus, references,
+                     say = std::move(say)]() -> Result<std::vector<EvaluationWorker>> {
     if (gpus.empty()) {
       const auto visible = visible_gpus();
       return Error{visible ? "none was chosen" : visible.error().message};
@@ -84,7 +109,11 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
     evaluate.references = references;
     std::vector<int> ordinals;
     for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
-    return gpu_workers(ordinals, evaluate, evaluate_in_own_process);
+    const bool may_wait = gpus.size() == 1;
+    return gpu_workers(ordinals, evaluate,
+                       [may_wait, say](const Candidate& candidate, const EvaluateOptions& own) {
+                         return evaluate_in_turn(candidate, own, may_wait, say);
+                       });
   };
   return options;
 }

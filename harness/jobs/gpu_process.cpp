@@ -49,6 +49,14 @@ void see_one_gpu_alone(int device) {
   ::setenv(variable, visible_alone(std::getenv(variable), device).c_str(), 1);
 }
 
+Result<Ok> wait_for_gpu(const std::string& uuid, std::optional<GpuLock::Clock::time_point> deadline,
+                        const GpuLock::OnWait& on_wait) {
+  // Whoever evaluates takes it for itself; this one is free again at once.
+  const Result<GpuLock> lock = GpuLock::acquire(uuid, deadline, on_wait);
+  if (!lock) return lock.error();
+  return Ok{};
+}
+
 EvaluationReport evaluate_in_own_process(const Candidate& candidate,
                                          const EvaluateOptions& options) {
   EvaluateOptions alone = options;

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "harness/candidate/candidate.h"
 #include "harness/evaluation/evaluate.h"
+#include "harness/gpu/exclusive.h"
+#include "ops/result.h"
 
 namespace rekernel {
 
@@ -16,6 +19,11 @@ std::string visible_alone(const char* visible, int device);
 /// starts. Each process spends time on every GPU that it sees, and waits meanwhile for processes
 /// that begin on another: an evaluation starts four.
 void see_one_gpu_alone(int device);
+
+/// Waits until no other evaluation holds the GPU of this UUID; past the deadline, if there is one,
+/// the error names who does. `on_wait`: told once, who does.
+Result<Ok> wait_for_gpu(const std::string& uuid, std::optional<GpuLock::Clock::time_point> deadline,
+                        const GpuLock::OnWait& on_wait);
 
 /// Evaluates a candidate in a process that sees the GPU of the options alone, as its number 0.
 /// Waits for its end.

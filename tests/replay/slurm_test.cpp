@@ -595,6 +595,31 @@ TEST(GpuProcess, SeesOneGpuAlone) {
             "the process that evaluates on GPU 2 ended with status 9: the driver is gone");
 }
 
+TEST(GpuProcess, WaitsForAGpuThatAnotherEvaluationHolds) {
+  const std::string uuid = "test-" + std::to_string(::getpid());
+  std::string told;
+  const auto tell = [&](const std::string& holder) { told = holder; };
+  {
+    const Result<GpuLock> held = GpuLock::acquire(uuid, std::nullopt, {});
+    ASSERT_TRUE(held) << held.error().message;
+    const Result<Ok> waited = wait_for_gpu(uuid, GpuLock::Clock::now(), tell);
+    ASSERT_FALSE(waited);
+    EXPECT_NE(waited.error().message.find(std::to_string(::getpid())), std::string::npos)
+        << waited.error().message;
+    EXPECT_NE(told.find(std::to_string(::getpid())), std::string::npos) << told;
+  }
+  told.clear();
+  EXPECT_TRUE(wait_for_gpu(uuid, GpuLock::Clock::now(), tell));
+  EXPECT_TRUE(wait_for_gpu(uuid, GpuLock::Clock::now(), tell));
+  EXPECT_EQ(told, "");
+  for (const char* folder : {"/run/lock", "/tmp"}) {
+    for (const char* end : {".lock", ".lock.next"}) {
+      std::error_code ignored;
+      fs::remove(fs::path(folder) / ("rekernel-gpu-" + uuid + end), ignored);
+    }
+  }
+}
+
 TEST(CommandLauncher, StartsAProgramBehindAPrefix) {
   TemporaryFolder temporary("/tmp");
   Jobs jobs(temporary / "jobs");

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Searches against servers that others wrote: LitServe, installed from the package index into folder $2,
-# and LiteLLM's proxy where it is installed. $1: the program. Exit status 77: no server can be installed.
+# Searches against servers that others wrote: LitServe, whose pinned wheels are installed into folder $2, and
+# LiteLLM's proxy where it is installed. $1: the program. Exit status 77: no server can be installed.
 set -euo pipefail
 program=$1 folder=$2
-packages=(litserve==0.2.19)
+pins=$(dirname "${BASH_SOURCE[0]}")/servers_requirements.txt
 
 venv=$folder/venv
-if [[ ! -e $venv/ready ]]; then
+if ! cmp -s "$pins" "$venv/ready"; then
   rm -rf "$venv"
   { python3 -m venv "$venv" &&
-    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 --timeout 10 "${packages[@]}" &&
-    touch "$venv/ready"; } >"$folder.log" 2>&1 || {
-    echo "skipped: ${packages[*]} cannot be installed: $(tail -n 1 "$folder.log")"
+    "$venv/bin/pip" install -q --disable-pip-version-check --retries 1 --timeout 10 --require-hashes --no-deps \
+      --only-binary=:all: --requirement "$pins" && cp "$pins" "$venv/ready"; } >"$folder.log" 2>&1 || {
+    echo "skipped: LitServe cannot be installed: $(tail -n 1 "$folder.log")"
     exit 77
   }
 fi

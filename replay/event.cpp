@@ -48,6 +48,22 @@ void append_string(std::string& text, std::string_view value) {
   text += '"';
 }
 
+void append_value(std::string& text, const json::value& value);
+
+void append_object(std::string& text, const json::object& object, std::string_view without = "") {
+  text += '{';
+  bool first = true;
+  for (const auto& [key, member] : object) {
+    if (!without.empty() && key == without) continue;
+    if (!first) text += ',';
+    first = false;
+    append_string(text, key);
+    text += ':';
+    append_value(text, member);
+  }
+  text += '}';
+}
+
 void append_value(std::string& text, const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
@@ -78,19 +94,9 @@ void append_value(std::string& text, const json::value& value) {
       text += ']';
       break;
     }
-    case json::kind::object: {
-      text += '{';
-      bool first = true;
-      for (const auto& [key, member] : value.get_object()) {
-        if (!first) text += ',';
-        first = false;
-        append_string(text, key);
-        text += ':';
-        append_value(text, member);
-      }
-      text += '}';
+    case json::kind::object:
+      append_object(text, value.get_object());
       break;
-    }
   }
 }
 
@@ -140,6 +146,13 @@ std::string canonical_json(const json::value& value) {
   return text;
 }
 
+std::string canonical_json(const json::object& object, std::string_view without) {
+  std::string text;
+  text.reserve(1024);
+  append_object(text, object, without);
+  return text;
+}
+
 std::string chain_start() { return sha256_hex("rekernel trajectory 1"); }
 
 std::string next_chain(const std::string& previous, const std::string& canonical_event) {
@@ -175,6 +188,15 @@ std::string event_title(const json::object& event) {
     }
   }
   return title.empty() ? "an event without a name" : title;
+}
+
+bool is_event(const json::object& event, std::string_view kind, std::string_view id) {
+  const auto is = [&](const char* key, std::string_view expected) {
+    const json::value* value = event.if_contains(key);
+    return value && value->is_string() && value->get_string() == expected;
+  };
+  const json::value* own = event.if_contains("id");
+  return is("event", kind) && (id.empty() ? !own || !own->is_string() : is("id", id));
 }
 
 std::string shortened(std::string_view text, std::size_t max_bytes) {

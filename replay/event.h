@@ -18,6 +18,8 @@ inline constexpr int trajectory_schema = 1;
 /// integers, booleans and null; a floating-point number is a defect (std::logic_error), since not
 /// all of them survive being read back.
 std::string canonical_json(const boost::json::value& value);
+/// Of an object, without one of its members.
+std::string canonical_json(const boost::json::object& object, std::string_view without = "");
 
 /// What stands in for the chain value before the first event.
 std::string chain_start();
@@ -33,6 +35,8 @@ std::string take_text(JsonReader& event, const std::string& key);
 
 /// "response r1.i2.b1", for messages.
 std::string event_title(const boost::json::object& event);
+/// Whether its title is made of this kind and this id, or of the kind alone.
+bool is_event(const boost::json::object& event, std::string_view kind, std::string_view id = "");
 
 /// At most `max_bytes` of the text, cut between characters, with "…" where something is missing.
 std::string shortened(std::string_view text, std::size_t max_bytes);

@@ -12,18 +12,15 @@ namespace {
 /// Numbers that are not whole have four digits in a trajectory.
 constexpr double of_four_digits = 5e-4;
 
-EvaluationContext context_of(const DeviceFacts& device) {
-  return {{device.copy_bytes_per_s, device.fp16_flops_per_s},
+/// Of another device than the search's nothing is known but what its evaluation says.
+EvaluationContext context_of(const DeviceFacts& device, bool measured_there) {
+  const Ceilings unknown;
+  return {measured_there ? Ceilings{device.copy_bytes_per_s, device.fp16_flops_per_s} : unknown,
           device.l2_bytes,
           of_four_digits,
           of_four_digits,
           of_four_digits,
           0};
-}
-
-std::string device_in(const boost::json::object& record) {
-  const boost::json::value* device = record.if_contains("device");
-  return device && device->is_string() ? std::string(device->get_string()) : "";
 }
 
 }  // namespace
@@ -48,7 +45,10 @@ void EvaluationExaminer::examine(const CandidateReport& report) {
   }
   examine_identity(report, *evaluation);
   examine_device(report, *evaluation);
-  for (const std::string& line : contradictions(*evaluation, context_of(header_.device))) {
+  const bool elsewhere =
+      header_.settings.mixed_gpus && device_in(*report.record) != header_.device.name;
+  for (const std::string& line :
+       contradictions(*evaluation, context_of(header_.device, !elsewhere))) {
     note(report, line);
   }
 }
@@ -71,7 +71,7 @@ void EvaluationExaminer::examine_identity(const CandidateReport& report,
   }
 }
 
-/// Times of different devices do not compare.
+/// Times of different devices do not compare, unless the search compares shares of the reference's.
 void EvaluationExaminer::examine_device(const CandidateReport& report,
                                         const Evaluation& evaluation) {
   const std::string device = device_in(*report.record);
@@ -86,7 +86,7 @@ void EvaluationExaminer::examine_device(const CandidateReport& report,
   if (device_.empty()) {
     device_ = device;
     device_of_ = report.id;
-  } else if (device != device_) {
+  } else if (device != device_ && !header_.settings.mixed_gpus) {
     note(report,
          "device: '" + device + "', but " + device_of_ + " was measured on '" + device_ + "'");
   }

@@ -425,10 +425,19 @@ class OpenAiModel::Batch {
     if (status == 404 || status == 405) {
       return " (expected a base URL of OpenAI's protocol; most end in /v1)";
     }
+    if (status >= 300 && status < 400) return " (" + moved_to(exchange) + ")";
     if (status != 401 || !endpoint.key.empty()) return "";
     return endpoint.record.key_variable.empty()
                ? " (no key is sent; --key-variable names the environment variable that holds one)"
                : " (the environment variable " + endpoint.record.key_variable + " is not set)";
+  }
+
+  static std::string moved_to(const Exchange& exchange) {
+    const char* address = nullptr;
+    curl_easy_getinfo(exchange.handle.get(), CURLINFO_REDIRECT_URL, &address);
+    const std::string text = address ? one_line(address, 256) : "another address";
+    return "it sends on to " + text.substr(0, text.find('?')) +
+           ", and no key follows: --base-url gives the right address";
   }
 
   static std::string connection_hint(CURLcode code) {

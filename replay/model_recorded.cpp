@@ -26,7 +26,7 @@ Result<std::unique_ptr<RecordedModel>> RecordedModel::load(
       const boost::json::value* id = (*event)->if_contains("id");
       if (id && id->is_string()) model->replies_[std::string(id->get_string())] = std::move(*reply);
     }
-    recording->skip();
+    if (const Result<Ok> skipped = recording->skip(); !skipped) return skipped.error();
   }
 }
 

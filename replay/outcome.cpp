@@ -109,7 +109,9 @@ json::object recorded_evaluation(const Evaluation& evaluation, const std::string
 }
 
 Result<Evaluation> evaluation_from_record(const json::object& record, const std::string& where) {
-  json::object evaluation = record;
+  std::array<unsigned char, 8192> room;
+  json::monotonic_resource memory(room.data(), room.size());
+  json::object evaluation(record, &memory);
   for (const char* key : beside_the_evaluation) evaluation.erase(key);
   restore_members(evaluation);
   if (json::value* evidence = evaluation.if_contains("evidence");
@@ -128,6 +130,11 @@ Result<Evaluation> evaluation_from_record(const json::object& record, const std:
   return evaluation_from_json(JsonReader(where, value));
 }
 
+std::string device_in(const json::object& record) {
+  const json::value* device = record.if_contains("device");
+  return device && device->is_string() ? std::string(device->get_string()) : "";
+}
+
 json::object recorded_invalid_reply(const std::string& problem, const std::string& message) {
   return {{"problem", problem},
           {"status", to_string(Status::invalid_plan)},
@@ -137,6 +144,14 @@ json::object recorded_invalid_reply(const std::string& problem, const std::strin
 std::int64_t Outcome::permille_of_reference() const {
   if (!passed() || reference_ns <= 0 || *median_ns <= 0) return 0;
   return (reference_ns * 1000 + *median_ns / 2) / *median_ns;
+}
+
+std::int64_t Outcome::cost(bool gpus_differ) const {
+  if (!gpus_differ) return *median_ns;
+  if (reference_ns <= 0) return largest_integer;
+  constexpr double billion = 1e9;
+  const double share = static_cast<double>(*median_ns) / static_cast<double>(reference_ns);
+  return static_cast<std::int64_t>(std::min(billion * share, 1e18));
 }
 
 Result<Outcome> outcome_from_record(const json::value& record, const std::string& where) {

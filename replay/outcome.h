@@ -22,6 +22,9 @@ boost::json::object recorded_evaluation(const Evaluation& evaluation, const std:
 Result<Evaluation> evaluation_from_record(const boost::json::object& record,
                                           const std::string& where);
 
+/// The GPU that a recorded evaluation was made on; empty if none was.
+std::string device_in(const boost::json::object& record);
+
 /// The recorded form for a reply that holds no candidate.
 boost::json::object recorded_invalid_reply(const std::string& problem, const std::string& message);
 
@@ -42,6 +45,9 @@ struct Outcome {
   bool passed() const { return status == Status::passed && median_ns.has_value(); }
   /// Reference time ÷ kernel time in tenths of a percent, rounded; 0 without either.
   std::int64_t permille_of_reference() const;
+  /// What candidates that passed are ranked by, the least first: nanoseconds, or where GPUs differ
+  /// the time in billionths of the reference's (without one: behind all others).
+  std::int64_t cost(bool gpus_differ) const;
 };
 
 /// Fails where a field that is read here has another type; fields that are not read may be

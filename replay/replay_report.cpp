@@ -38,16 +38,17 @@ std::string statuses_text(const RoundRow& row) {
 }
 
 /// Adds a candidate to its round's row.
-void count(RoundRow& row, const ReplayedCandidate& candidate,
-           std::map<std::string, int>& statuses) {
+void count(RoundRow& row, const ReplayedCandidate& candidate, std::map<std::string, int>& statuses,
+           std::int64_t& best_cost, bool gpus_differ) {
   ++row.candidates;
   ++statuses[to_string(candidate.outcome.status)];
   if (row.idea.empty()) row.idea = candidate.idea.title;
   if (!candidate.outcome.passed()) return;
-  const std::int64_t time = *candidate.outcome.median_ns;
-  if (row.best_ns != 0 && time >= row.best_ns) return;
+  const std::int64_t cost = candidate.outcome.cost(gpus_differ);
+  if (row.best_ns != 0 && cost >= best_cost) return;
+  best_cost = cost;
   row.best = candidate.id;
-  row.best_ns = time;
+  row.best_ns = *candidate.outcome.median_ns;
   row.permille_of_reference = candidate.outcome.permille_of_reference();
   row.idea = candidate.idea.title;
 }
@@ -128,27 +129,37 @@ std::string replay_caption(const ReplayedSearch& search) {
                      " events, ended by " +
                      (search.stop_reason.empty() ? "nothing yet" : search.stop_reason) + "\n";
   if (!search.header.replies.empty()) text += "Replies: " + search.header.replies + "\n";
+  if (search.header.settings.mixed_gpus) {
+    text +=
+        "GPUs of different kinds: the best is who takes the least share of its reference's time\n";
+  }
   return text;
 }
 
 std::vector<RoundRow> round_rows(const ReplayedSearch& search, const Remeasurement* today) {
   std::vector<RoundRow> rows;
   std::map<std::string, int> statuses;
+  const bool gpus_differ = search.header.settings.mixed_gpus;
   std::int64_t best = 0;
+  std::int64_t least_cost = 0;
   std::size_t next = 0;
   for (const ReplayedRound& round : search.rounds) {
     RoundRow row;
     row.round = round.round;
     statuses.clear();
+    std::int64_t cost = 0;
     for (; next < search.candidates.size() && search.candidates[next].round <= round.round;
          ++next) {
-      count(row, search.candidates[next], statuses);
+      count(row, search.candidates[next], statuses, cost, gpus_differ);
       const std::optional<Outcome> now = today ? today->today[next] : std::nullopt;
       if (now && now->passed() && (row.today_best_ns == 0 || *now->median_ns < row.today_best_ns)) {
         row.today_best_ns = *now->median_ns;
       }
     }
-    if (row.best_ns > 0 && (best == 0 || row.best_ns < best)) best = row.best_ns;
+    if (row.best_ns > 0 && (best == 0 || cost < least_cost)) {
+      best = row.best_ns;
+      least_cost = cost;
+    }
     row.best_so_far_ns = best;
     row.statuses = ordered(statuses);
     rows.push_back(std::move(row));
@@ -159,17 +170,19 @@ std::vector<RoundRow> round_rows(const ReplayedSearch& search, const Remeasureme
 SearchMetrics search_metrics(const ReplayedSearch& search) {
   SearchMetrics metrics;
   std::vector<double> speedups;
+  std::int64_t least_cost = 0;
   for (const ReplayedCandidate& candidate : search.candidates) {
     if (is_seed(candidate)) continue;
     ++metrics.candidates;
     speedups.push_back(static_cast<double>(candidate.outcome.permille_of_reference()) / 1000.0);
     if (!candidate.outcome.passed()) continue;
     ++metrics.correct;
-    const std::int64_t time = *candidate.outcome.median_ns;
-    if (metrics.best_ns != 0 && time >= metrics.best_ns) continue;
+    const std::int64_t cost = candidate.outcome.cost(search.header.settings.mixed_gpus);
+    if (metrics.best_ns != 0 && cost >= least_cost) continue;
+    least_cost = cost;
     metrics.best = candidate.id;
     metrics.best_round = candidate.round;
-    metrics.best_ns = time;
+    metrics.best_ns = *candidate.outcome.median_ns;
     metrics.best_permille = candidate.outcome.permille_of_reference();
   }
   for (std::int64_t k = 1; k <= metrics.candidates; k *= 2) {

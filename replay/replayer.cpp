@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <set>
 
 #include "harness/base/text.h"
 #include "replay/examination.h"
@@ -49,13 +50,14 @@ ReplayedCandidate replayed(const CandidateReport& report, KeepCandidates keep) {
                               report.model,
                               std::nullopt,
                               text_of(*report.record, "sha256"),
-                              text_of(*report.record, "device"),
+                              device_in(*report.record),
                               *report.outcome,
                               report.parents,
                               {}};
   if (keep == KeepCandidates::yes && report.candidate) {
     candidate.candidate = *report.candidate;
     candidate.record = *report.record;
+    candidate.record.erase("chain");
   }
   return candidate;
 }
@@ -64,6 +66,9 @@ std::string idea_of(const std::string& id) { return id.substr(0, id.rfind(".b"))
 
 /// The selections, round by round, with today's outcomes.
 void compare_choices(const ReplayedSearch& search, Remeasurement& result) {
+  std::set<std::string> devices(result.devices.begin(), result.devices.end());
+  devices.erase("");
+  const bool gpus_differ = search.header.settings.mixed_gpus || devices.size() > 1;
   std::vector<Ranked> correct;
   std::vector<std::string> survivors;
   std::size_t next = 0;
@@ -73,8 +78,8 @@ void compare_choices(const ReplayedSearch& search, Remeasurement& result) {
       const ReplayedCandidate& candidate = search.candidates[next];
       const std::optional<Outcome>& outcome = result.today[next];
       if (!outcome || !outcome->passed()) continue;
-      correct.push_back({candidate.id, idea_of(candidate.id), candidate.round, *outcome->median_ns,
-                         candidate.sha256});
+      correct.push_back({candidate.id, idea_of(candidate.id), candidate.round,
+                         outcome->cost(gpus_differ), candidate.sha256});
     }
     survivors = select_seeds(search.header.settings, correct, round.round, survivors).survivors;
     if (survivors != round.selection.survivors) {
@@ -183,7 +188,7 @@ std::optional<Interruption> measure_again(const ReplayedSearch& search, Evaluato
       return false;
     }
     result.today[indices[k]] = std::move(*outcome);
-    result.devices[indices[k]] = text_of(record, "device");
+    result.devices[indices[k]] = device_in(record);
     if (progress) progress(++done);
     return true;
   });

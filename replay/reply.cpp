@@ -75,7 +75,8 @@ std::vector<Block> fenced_blocks(std::string_view reply) {
       blocks.back().closed = true;
       open = false;
     } else if (open) {
-      blocks.back().text += std::string(line) + "\n";
+      blocks.back().text += line;
+      blocks.back().text += '\n';
     }
     begin = end + 1;
   }
@@ -89,19 +90,19 @@ bool is_code(const Block& block) {
 bool is_json(const Block& block) { return block.mark == "json"; }
 
 template <class Predicate>
-Result<Block> only_block(const std::vector<Block>& blocks, Predicate matches, const char* name) {
+Result<Block*> only_block(std::vector<Block>& blocks, Predicate matches, const char* name) {
   const auto count = std::count_if(blocks.begin(), blocks.end(), matches);
   if (count != 1) {
     return Error{"the reply has " + (count == 0 ? "no" : std::to_string(count)) + " " + name +
                  (count == 0 ? " block" : " blocks") + "; expected exactly one"};
   }
-  const Block& block = *std::find_if(blocks.begin(), blocks.end(), matches);
+  Block& block = *std::find_if(blocks.begin(), blocks.end(), matches);
   if (!block.closed) {
     return Error{std::string("the reply's ") + name + " block is not closed: it was cut off"};
   }
   if (trimmed(block.text).empty())
     return Error{std::string("the reply's ") + name + " block is empty"};
-  return block;
+  return &block;
 }
 
 Result<Ok> check_bytes(std::string_view reply) {
@@ -178,33 +179,35 @@ struct KernelReply {
 
 Result<KernelReply> read_kernel_reply(std::string_view reply) {
   if (Result<Ok> bytes = check_bytes(reply); !bytes) return bytes.error();
-  const std::vector<Block> blocks = fenced_blocks(reply);
-  Result<Block> code = only_block(blocks, is_code, "cuda");
+  std::vector<Block> blocks = fenced_blocks(reply);
+  const Result<Block*> code = only_block(blocks, is_code, "cuda");
   if (!code) return code.error();
-  const Result<Block> plan = only_block(blocks, is_json, "json");
+  const Result<Block*> plan = only_block(blocks, is_json, "json");
   if (!plan) return plan.error();
-  Result<json::value> value = parse_json(plan->text, "the reply's json block");
+  Result<json::value> value = parse_json((*plan)->text, "the reply's json block");
   if (!value) return value.error();
   if (!value->is_object()) return Error{"the reply's json block: expected an object, the plan"};
-  return KernelReply{std::move(code->text), std::move(value->get_object())};
+  return KernelReply{std::move((*code)->text), std::move(value->get_object())};
 }
 
 /// The reply's plan with what the search knows better.
-std::string completed_plan(const json::object& given, const CandidateFrame& frame) {
+std::string completed_plan(json::object given, const CandidateFrame& frame) {
   std::string name = frame.id;
   std::replace(name.begin(), name.end(), '.', '_');
-  json::object plan{{"schema", 1}, {"problem", frame.problem}, {"name", name}};
-  const auto text_or = [&](const char* key, const std::string& otherwise) -> json::value {
-    const json::value* own = given.if_contains(key);
-    return own ? *own : json::value(otherwise);
+  json::object plan(given.size() + 6);
+  plan.emplace("schema", 1);
+  plan.emplace("problem", frame.problem);
+  plan.emplace("name", std::move(name));
+  const auto put_own_or = [&](const char* key, const std::string& otherwise) {
+    json::value* own = given.if_contains(key);
+    plan.emplace(key, own ? std::move(*own) : json::value(otherwise));
   };
-  plan["idea"] = text_or("idea", frame.idea);
-  plan["arch"] = text_or("arch", frame.arch);
-  plan["origin"] = json::object{{"trajectory", "trajectories/" + frame.trajectory + ".jsonl"},
-                                {"candidate", frame.id}};
-  for (const auto& [key, member] : given) {
-    if (!plan.contains(key)) plan[key] = member;
-  }
+  put_own_or("idea", frame.idea);
+  put_own_or("arch", frame.arch);
+  json::object& origin = plan["origin"].emplace_object();
+  origin.emplace("trajectory", "trajectories/" + frame.trajectory + ".jsonl");
+  origin.emplace("candidate", frame.id);
+  for (auto& member : given) plan.emplace(member.key(), std::move(member.value()));
   return pretty_json(plan);
 }
 
@@ -241,7 +244,7 @@ Result<Ok> check_kernel_reply(std::string_view reply) {
 Result<Candidate> parse_kernel_reply(std::string_view reply, const CandidateFrame& frame) {
   Result<KernelReply> read = read_kernel_reply(reply);
   if (!read) return read.error();
-  return parse_candidate(completed_plan(read->plan, frame), std::move(read->source),
+  return parse_candidate(completed_plan(std::move(read->plan), frame), std::move(read->source),
                          frame.id + "/kernel.json");
 }
 

@@ -1,5 +1,6 @@
 #include "replay/response.h"
 
+#include <array>
 #include <boost/json.hpp>
 
 #include "harness/base/json.h"
@@ -39,7 +40,9 @@ json::object unusable_event(const ModelRequest& request, const ModelReply& reply
 }
 
 Result<ModelReply> reply_from_event(const json::object& event, const std::string& where) {
-  const json::value value = event;
+  std::array<unsigned char, 4096> room;
+  json::monotonic_resource memory(room.data(), room.size());
+  const json::value value(event, &memory);
   JsonReader reader(where, value);
   ModelReply reply;
   reply.text = take_text(reader, "text");

@@ -4,8 +4,10 @@
 #include <boost/json.hpp>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "harness/base/files.h"
+#include "harness/base/parallel.h"
 #include "harness/base/time_left.h"
 #include "replay/event.h"
 #include "replay/in_turn.h"
@@ -54,11 +56,25 @@ ModelReply within_limits(ModelReply reply) {
   return reply;
 }
 
-json::object evaluation_event(const WaveItem& item, const json::object& record) {
+/// What the search itself says of an evaluation, before what the evaluator says.
+json::object evaluation_title(const WaveItem& item) {
   json::object event{{"event", "evaluation"}, {"id", item.id}};
   if (item.candidate) event["sha256"] = candidate_sha256(*item.candidate);
+  return event;
+}
+
+bool begins_with(const json::object& object, const json::object& first_members) {
+  return object.size() >= first_members.size() &&
+         std::equal(first_members.begin(), first_members.end(), object.begin(),
+                    [](const auto& a, const auto& b) {
+                      return a.key() == b.key() && a.value() == b.value();
+                    });
+}
+
+json::object evaluation_event(const WaveItem& item, const json::object& record) {
+  json::object event = evaluation_title(item);
   for (const auto& [key, value] : record) {
-    if (key != "chain" && !event.contains(key)) event[key] = value;
+    if (key != "chain") event.emplace(key, value);
   }
   return event;
 }
@@ -103,7 +119,7 @@ class Search {
       const Result<const json::object*> next = around_.trajectory.peek();
       if (!next) interrupt({Kind::bad_file, next.error().message});
       if (interruption_) return nullptr;
-      if (!*next || event_title(**next) != "endpoints" || !going()) return *next;
+      if (!*next || !is_event(**next, "endpoints") || !going()) return *next;
       pass_endpoints(**next);
     }
   }
@@ -123,7 +139,7 @@ class Search {
   /// The next recorded event, which must be of this kind and id if there is one.
   const json::object* recorded(const std::string& event, const std::string& id) {
     const json::object* next = recorded();
-    if (next && event_title(*next) != event + " " + id) {
+    if (next && !is_event(*next, event, id)) {
       interrupt(around_.trajectory.not_as_expected(event + " " + id));
       return nullptr;
     }
@@ -167,7 +183,7 @@ class Search {
   /// that changes nothing is of use where a person or the clock ended the search, and no limit.
   bool goes_on(const std::string& reason) {
     const json::object* next = recorded();
-    if (!going() || (next && event_title(*next) != "continue")) return false;
+    if (!going() || (next && !is_event(*next, "continue"))) return false;
     if (!next && (!around_.go_on || went_on_)) return false;
     went_on_ = !next;
     const Result<Continuation> continuation =
@@ -324,9 +340,21 @@ class Search {
     }
     show("round " + std::to_string(round) + ": asking for " + std::to_string(requests.size()) +
          " kernels");
+    std::vector<ModelReply> replies(wave.size());
     obtain_replies(ReplyKind::kernel, requests,
-                   [&](std::size_t i, const ModelReply& reply) { read_candidate(wave[i], reply); });
+                   [&](std::size_t i, const ModelReply& reply) { replies[i] = reply; });
+    if (!going()) return {};
+    read_candidates(wave, replies);
     return wave;
+  }
+
+  /// A few are read in less time than a thread takes to begin.
+  void read_candidates(std::vector<WaveItem>& wave, const std::vector<ModelReply>& replies) const {
+    constexpr std::size_t worth_a_thread = 8;
+    const std::size_t workers =
+        std::min<std::size_t>(std::thread::hardware_concurrency(), wave.size() / worth_a_thread);
+    for_each_in_parallel(wave.size(), static_cast<unsigned>(std::max<std::size_t>(workers, 1)),
+                         [&](std::size_t i) { read_candidate(wave[i], replies[i]); });
   }
 
   void read_candidate(WaveItem& item, const ModelReply& reply) const {
@@ -429,7 +457,7 @@ class Search {
       if (around_.deadline_reached && around_.deadline_reached()) return "deadline";
       return std::nullopt;
     }
-    if (event_title(*next) != "stop") return std::nullopt;
+    if (!is_event(*next, "stop")) return std::nullopt;
     const json::value* reason = next->if_contains("reason");
     for (const char* known : {"stopped", "deadline"}) {
       if (reason && *reason == known) return known;
@@ -553,9 +581,8 @@ class Search {
   std::optional<Answer> recorded_answer(ReplyKind kind, const ModelRequest& request,
                                         Asking& asking) {
     while (const json::object* event = recorded()) {
-      const std::string title = event_title(*event);
-      const bool refused = title == "unusable " + request.id;
-      if ((!refused && title != "response " + request.id) ||
+      const bool refused = is_event(*event, "unusable", request.id);
+      if ((!refused && !is_event(*event, "response", request.id)) ||
           (refused && asking.recorded + 1 >= settings_.tries)) {
         interrupt(around_.trajectory.not_as_expected("response " + request.id));
         break;
@@ -668,6 +695,8 @@ class Search {
     auto interruption =
         around_.evaluator.evaluate(asked, [&](std::size_t index, json::object record) {
           const std::size_t i = missing[index];
+          refuse_other_gpu(wave[i].id, device_in(record));
+          if (!going()) return false;
           if (!turn.is_next(i)) add_to_journal(evaluation_event(wave[i], record));
           turn.arrive(i, std::move(record));
           show(what + left.text(++done));
@@ -676,13 +705,31 @@ class Search {
     if (interruption) interrupt(std::move(*interruption));
   }
 
+  /// Nothing is recorded that a replay would refuse.
+  void refuse_other_gpu(const std::string& id, const std::string& device) {
+    if (settings_.mixed_gpus || device.empty()) return;
+    if (device_.empty()) device_ = device;
+    if (device == device_) return;
+    interrupt(
+        {Kind::failed, "the evaluation of " + id + " was made on an " + device +
+                           ", the others on an " + device_ +
+                           ": their times cannot be compared, and it is not recorded. Go on with " +
+                           "GPUs of that kind; --mixed-gpus lets a search begin that takes both"});
+  }
+
   void put_evaluation(int round, const WaveItem& item, const json::object& record) {
-    const json::value value = evaluation_event(item, record);
+    // A recorded event that begins as it should is what would be made of it.
+    const json::value* recorded = begins_with(record, evaluation_title(item))
+                                      ? around_.trajectory.recorded_value(record)
+                                      : nullptr;
+    const json::value made = recorded ? json::value() : evaluation_event(item, record);
+    const json::value& value = recorded ? *recorded : made;
     const json::object& event = value.get_object();
     Result<Outcome> outcome = outcome_from_record(value, where() + ": evaluation " + item.id);
     if (!outcome) return interrupt({Kind::bad_file, outcome.error().message});
-    put(event);
-    if (!going()) return;
+    auto interruption =
+        recorded ? around_.trajectory.put_recorded() : around_.trajectory.put(event);
+    if (interruption) return interrupt(std::move(*interruption));
     remember(round, item, *outcome, event);
     if (around_.observer.candidate) {
       around_.observer.candidate({item.id, round, item.idea, item.model, item.parents,
@@ -692,15 +739,19 @@ class Search {
 
   void remember(int round, const WaveItem& item, const Outcome& outcome,
                 const json::object& event) {
-    history_.add(
-        {item.id, item.idea.title, outcome.passed(), outcome_line(outcome), prompt_log(outcome)});
+    std::string line = outcome_line(outcome);
+    if (const std::string device = device_in(event); !device.empty()) {
+      if (device_.empty()) device_ = device;
+      if (settings_.mixed_gpus) line += ", on " + device;
+    }
+    history_.add({item.id, item.idea.title, outcome.passed(), line, prompt_log(outcome)});
     if (!item.candidate) return;
     if (outcome.passed()) {
-      correct_.push_back({item.id, item.idea_id, round, *outcome.median_ns,
+      correct_.push_back({item.id, item.idea_id, round, outcome.cost(settings_.mixed_gpus),
                           std::string(event.at("sha256").as_string())});
     }
     if (outcome.passed() || needed_until_.contains(item.id)) {
-      kept_[item.id] = {outcome_line(outcome), *item.candidate};
+      kept_[item.id] = {std::move(line), *item.candidate};
     }
   }
 
@@ -771,6 +822,7 @@ class Search {
   Selection selection_;
   std::map<std::string, Kept> kept_;
   std::map<std::string, Kept> seeds_;        ///< the correct ones
+  std::string device_;                       ///< that the first times are of
   bool went_on_ = false;                     ///< by this run's wish
   std::map<std::string, int> needed_until_;  ///< last round whose plan names this candidate
   std::int64_t prompt_tokens_ = 0;

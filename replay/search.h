@@ -29,6 +29,7 @@ struct CandidateReport {
   std::vector<std::string> parents;
   const Candidate* candidate = nullptr;  ///< null where the reply held none
   const Outcome* outcome = nullptr;
+  /// With or without its chain value.
   const boost::json::object* record = nullptr;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 /// Slower, or as fast and found later; both are in one list of candidates.
 bool later(const Ranked* a, const Ranked* b) {
-  return a->median_ns != b->median_ns ? a->median_ns > b->median_ns : a > b;
+  return a->cost != b->cost ? a->cost > b->cost : a > b;
 }
 
 }  // namespace

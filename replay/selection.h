@@ -14,7 +14,7 @@ struct Ranked {
   std::string id;    ///< "r4.i2.b1"
   std::string idea;  ///< "r4.i2"
   int round = 0;
-  std::int64_t median_ns = 0;
+  std::int64_t cost = 0;  ///< of its outcome
   std::string sha256;
 };
 

@@ -160,6 +160,7 @@ Settings read_settings(JsonReader reader) {
     settings.round_plans = read_round_plans(*plans, settings);
   }
   read_count(reader, "tries", 1, 20, settings.tries);
+  if (auto mixed = reader.optional("mixed_gpus")) settings.mixed_gpus = mixed->boolean();
   reader.no_other_keys();
   return settings;
 }
@@ -180,6 +181,7 @@ json::object to_json(const Settings& settings) {
                        {"references", json::value_from(settings.references)},
                        {"round_plans", to_json(settings.round_plans)}};
   if (settings.tries != 1) members["tries"] = settings.tries;
+  if (settings.mixed_gpus) members["mixed_gpus"] = true;
   return members;
 }
 

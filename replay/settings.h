@@ -60,6 +60,9 @@ struct Settings {
   std::int64_t deadline_minutes = 0;   ///< of one run of the program; 0: none
   std::vector<std::string> references;  ///< timed beside every candidate, the headline first
   std::vector<RoundPlan> round_plans;
+  /// Whether candidates may be timed on GPUs of different kinds. Then each is ranked by its time as
+  /// a share of the reference's on the same GPU.
+  bool mixed_gpus = false;
   /// How often a reply is asked for until it is of use; then it counts as it is. Old recordings
   /// know nothing of this: once.
   int tries = 1;

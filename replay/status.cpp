@@ -45,10 +45,12 @@ std::map<std::string, int> count_statuses(const ReplayedSearch& search) {
 }
 
 const ReplayedCandidate* best_of(const ReplayedSearch& search) {
+  const bool gpus_differ = search.header.settings.mixed_gpus;
   const ReplayedCandidate* best = nullptr;
   for (const ReplayedCandidate& candidate : search.candidates) {
     if (!candidate.outcome.passed()) continue;
-    if (!best || *candidate.outcome.median_ns < *best->outcome.median_ns) best = &candidate;
+    const auto cost = [&](const ReplayedCandidate& one) { return one.outcome.cost(gpus_differ); };
+    if (!best || cost(candidate) < cost(*best)) best = &candidate;
   }
   return best;
 }

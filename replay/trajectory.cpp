@@ -9,11 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "replay/event.h"
+#include "replay/outcome.h"
 
 namespace rekernel {
 namespace {
@@ -107,6 +109,17 @@ bool holds_floating_point(const json::value& value) {
   return value.is_double();
 }
 
+/// Whether nothing speaks against it but perhaps a key that appears twice.
+bool is_known_event(const json::object& event) {
+  const json::value* name = event.if_contains("event");
+  const json::value* chain = event.if_contains("chain");
+  if (!name || !chain || !name->is_string() || !chain->is_string()) return false;
+  const auto known = [&](const char* one) { return name->get_string() == one; };
+  return !known("header") && std::any_of(known_events.begin(), known_events.end(), known) &&
+         std::none_of(event.begin(), event.end(),
+                      [](const auto& member) { return holds_floating_point(member.value()); });
+}
+
 json::object without_chain(json::object event) {
   event.erase("chain");
   return event;
@@ -127,6 +140,32 @@ std::pair<std::string, std::string> around_difference(const std::string& a, cons
 
 }  // namespace
 
+/// Reads one event after the other into the same memory.
+class Trajectory::EventParser {
+ public:
+  EventParser() : room_(std::size_t{1} << 16), memory_(room_.data(), room_.size()) {}
+
+  /// Valid until the next call; nullptr where the line is no object. Of a key that appears twice,
+  /// the last value counts.
+  const json::object* parse(std::string_view line) {
+    event_.reset();
+    memory_.release();
+    parser_.reset(&memory_);
+    boost::system::error_code status;
+    parser_.write(line.data(), line.size(), status);
+    if (status) return nullptr;
+    event_.emplace(parser_.release());  // an assignment would copy it out of the memory
+    return event_->if_object();
+  }
+  const json::value* event() const { return event_ ? &*event_ : nullptr; }
+
+ private:
+  std::vector<unsigned char> room_;
+  json::monotonic_resource memory_;
+  json::parser parser_;
+  std::optional<json::value> event_;
+};
+
 Result<Trajectory> Trajectory::open(const fs::path& path, Access access) {
   Trajectory trajectory;
   trajectory.path_ = path;
@@ -143,6 +182,8 @@ Result<Trajectory> Trajectory::open(const fs::path& path, Access access) {
   return trajectory;
 }
 
+Trajectory::Trajectory() : parser_(std::make_unique<EventParser>()) {}
+
 Trajectory::Trajectory(Trajectory&& other) noexcept { *this = std::move(other); }
 
 Trajectory& Trajectory::operator=(Trajectory&& other) noexcept {
@@ -151,8 +192,10 @@ Trajectory& Trajectory::operator=(Trajectory&& other) noexcept {
   std::swap(output_, other.output_);
   chain_ = std::move(other.chain_);
   line_ = other.line_;
+  has_next_ = other.has_next_;
   next_line_ = std::move(other.next_line_);
-  next_event_ = std::move(other.next_event_);
+  parser_ = std::move(other.parser_);
+  next_event_ = other.next_event_;
   return *this;
 }
 
@@ -161,14 +204,23 @@ Trajectory::~Trajectory() {
 }
 
 Result<Ok> Trajectory::read_next() {
-  std::string line;
   // Without its newline, a line is being written, or never will be whole.
-  if (!std::getline(input_, line) || input_.eof()) return Ok{};
-  const std::string where = path_.string() + ": line " + std::to_string(line_ + 1);
-  if (line.size() > max_line_bytes) return Error{where + ": longer than any event"};
-  Result<json::value> value = parse_json(line, where);
+  if (!std::getline(input_, next_line_) || input_.eof()) return Ok{};
+  if (next_line_.size() > max_line_bytes) return Error{where() + ": longer than any event"};
+  next_event_ = parser_->parse(next_line_);
+  // What the search makes of it is compared with the line, so that most lines need no closer look.
+  if (line_ == 0 || !next_event_ || !is_known_event(*next_event_)) {
+    if (Result<Ok> checked = check_strictly(); !checked) return checked;
+  }
+  has_next_ = next_event_ != nullptr;
+  return Ok{};
+}
+
+/// Whether the next line is an event, by everything that can be said of it alone.
+Result<Ok> Trajectory::check_strictly() const {
+  const Result<json::value> value = parse_json(next_line_, where());
   if (!value) return value.error();
-  JsonReader reader(where, *value);
+  JsonReader reader(where(), *value);
   const std::string name = reader.required("event").string(64);
   reader.required("chain").string(64);
   if (auto error = reader.error()) return *error;
@@ -176,34 +228,33 @@ Result<Ok> Trajectory::read_next() {
     std::string known;
     for (const char* event : known_events)
       known += (known.empty() ? "" : ", ") + std::string(event);
-    return Error{where + ": unknown event \"" + one_line(name, 64) + "\"; known: " + known};
+    return Error{where() + ": unknown event \"" + one_line(name, 64) + "\"; known: " + known};
   }
   if (holds_floating_point(*value)) {
-    return Error{where + ": a floating-point number; events hold integers and text"};
+    return Error{where() + ": a floating-point number; events hold integers and text"};
   }
   if ((line_ == 0) != (name == "header")) {
-    return Error{where + (line_ == 0
-                              ? ": expected the header, got " + event_title(value->get_object())
-                              : ": a second header")};
+    return Error{where() + (line_ == 0
+                                ? ": expected the header, got " + event_title(value->get_object())
+                                : ": a second header")};
   }
   if (line_ == 0) {
     const std::int64_t schema = reader.required("schema").integer(1, 1 << 30);
     if (auto error = reader.error()) return *error;
     if (schema > trajectory_schema) {
-      return Error{where + ": schema " + std::to_string(schema) + " is newer than this program's " +
-                   std::to_string(trajectory_schema) + "; update rekernel"};
+      return Error{where() + ": schema " + std::to_string(schema) +
+                   " is newer than this program's " + std::to_string(trajectory_schema) +
+                   "; update rekernel"};
     }
   }
-  next_line_ = std::move(line);
-  next_event_ = std::move(value->get_object());
   return Ok{};
 }
 
 Result<const json::object*> Trajectory::peek() {
-  if (!next_line_) {
+  if (!has_next_) {
     if (Result<Ok> read = read_next(); !read) return read.error();
   }
-  return next_line_ ? &next_event_ : nullptr;
+  return has_next_ ? next_event_ : nullptr;
 }
 
 Result<bool> Trajectory::at_end() {
@@ -212,26 +263,53 @@ Result<bool> Trajectory::at_end() {
   return *next == nullptr;
 }
 
-void Trajectory::skip() {
-  if (!next_line_) return;
-  const json::value* chain = next_event_.if_contains("chain");
-  chain_ = chain->get_string();
-  next_line_.reset();
+Result<Ok> Trajectory::skip() {
+  if (!has_next_) return Ok{};
+  if (Result<Ok> checked = check_strictly(); !checked) return checked;
+  chain_ = next_event_->at("chain").as_string();
+  has_next_ = false;
   ++line_;
+  return Ok{};
+}
+
+/// event_line of the two, without its newline.
+bool Trajectory::is_next_line(const std::string& canonical, const std::string& chain) const {
+  constexpr std::string_view before = ",\"chain\":\"";
+  constexpr std::string_view behind = "\"}";
+  std::string_view line = next_line_;
+  const auto take = [&](std::string_view part) {
+    const bool begins_so = line.starts_with(part);
+    line.remove_prefix(begins_so ? part.size() : 0);
+    return begins_so;
+  };
+  return take(std::string_view(canonical).substr(0, canonical.size() - 1)) && take(before) &&
+         take(chain) && take(behind) && line.empty();
+}
+
+const json::value* Trajectory::recorded_value(const json::object& event) const {
+  const json::value* value = has_next_ ? parser_->event() : nullptr;
+  return value && &value->get_object() == &event ? value : nullptr;
 }
 
 std::optional<Interruption> Trajectory::put(const json::object& event) {
-  const std::string canonical = canonical_json(event);
+  return put(event, canonical_json(event));
+}
+
+std::optional<Interruption> Trajectory::put_recorded() {
+  return put(*next_event_, canonical_json(*next_event_, "chain"));
+}
+
+std::optional<Interruption> Trajectory::put(const json::object& event,
+                                            const std::string& canonical) {
   std::string chain = next_chain(chain_, canonical);
   const Result<const json::object*> recorded = peek();
   if (!recorded) return Interruption{Interruption::Kind::bad_file, recorded.error().message};
-  const std::string line = event_line(canonical, chain);
   if (*recorded) {
-    if (line.compare(0, line.size() - 1, *next_line_) != 0) return difference(event, canonical);
-    next_line_.reset();
+    if (!is_next_line(canonical, chain)) return difference(event, canonical);
+    has_next_ = false;
   } else if (output_ < 0) {
     return not_as_expected(event_title(event));
-  } else if (auto failure = append(line)) {
+  } else if (auto failure = append(event_line(canonical, chain))) {
     return failure;
   }
   chain_ = std::move(chain);
@@ -241,28 +319,34 @@ std::optional<Interruption> Trajectory::put(const json::object& event) {
 
 Interruption Trajectory::not_as_expected(const std::string& expected_title) {
   const std::string where = path_.string() + ": ";
-  if (!next_line_) {
+  if (!has_next_) {
     return {Interruption::Kind::mismatch, where + "ends behind line " + std::to_string(line_) +
                                               ", where the search goes on with " + expected_title +
                                               ": truncated, or not finished"};
   }
+  if (const Result<Ok> checked = check_strictly(); !checked) {
+    return {Interruption::Kind::bad_file, checked.error().message};
+  }
   return {Interruption::Kind::mismatch,
           where + "line " + std::to_string(line_ + 1) + ": expected " + expected_title +
-              ", found " + event_title(next_event_) +
+              ", found " + event_title(*next_event_) +
               ": the file was reordered, lost lines, or was made by another search\n  recorded: " +
-              printable(*next_line_, shown_bytes)};
+              printable(next_line_, shown_bytes)};
 }
 
 Interruption Trajectory::difference(const json::object& expected, const std::string& canonical) {
-  const std::string where = path_.string() + ": line " + std::to_string(line_ + 1) + ": ";
-  if (event_title(next_event_) != event_title(expected)) {
+  if (const Result<Ok> checked = check_strictly(); !checked) {
+    return {Interruption::Kind::bad_file, checked.error().message};
+  }
+  const std::string where = this->where() + ": ";
+  if (event_title(*next_event_) != event_title(expected)) {
     Interruption interruption = not_as_expected(event_title(expected));
     interruption.message += "\n  replayed: " + printable(canonical, shown_bytes);
     return interruption;
   }
-  const std::string recorded = canonical_json(without_chain(next_event_));
+  const std::string recorded = canonical_json(without_chain(*next_event_));
   if (recorded == canonical) {
-    const json::value* chain = next_event_.if_contains("chain");
+    const json::value* chain = next_event_->if_contains("chain");
     return {
         Interruption::Kind::mismatch,
         where + event_title(expected) +
@@ -281,21 +365,47 @@ std::optional<Interruption> Trajectory::append(const std::string& line) {
   return Interruption{Interruption::Kind::failed, system_error(path_, "cannot be written").message};
 }
 
-Result<std::optional<json::object>> last_event(const fs::path& path, const std::string& event) {
+namespace {
+
+/// Calls `take` for the events of this name, until it says that it has seen enough.
+Result<Ok> for_each_event(const fs::path& path, const std::string& event,
+                          const std::function<bool(json::object&)>& take) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return system_error(path, "cannot be opened");
   const std::string beginning = "{\"event\":\"" + event + "\"";
-  std::optional<json::object> last;
   std::size_t number = 0;
-  for (std::string line; std::getline(file, line);) {
+  // Without its newline, a line is being written, or never will be whole.
+  for (std::string line; std::getline(file, line) && !file.eof();) {
     ++number;
     if (!line.starts_with(beginning)) continue;
     Result<json::value> value =
         parse_json(line, path.string() + ": line " + std::to_string(number));
     if (!value) return value.error();
-    last = std::move(value->get_object());
+    if (!take(value->get_object())) break;
   }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<std::optional<json::object>> last_event(const fs::path& path, const std::string& event) {
+  std::optional<json::object> last;
+  const Result<Ok> read = for_each_event(path, event, [&](json::object& found) {
+    last = std::move(found);
+    return true;
+  });
+  if (!read) return read.error();
   return last;
+}
+
+Result<std::string> timed_on(const fs::path& path) {
+  std::string device;
+  const Result<Ok> read = for_each_event(path, "evaluation", [&](const json::object& found) {
+    device = device_in(found);
+    return device.empty();
+  });
+  if (!read) return read.error();
+  return device;
 }
 
 bool is_being_written(const fs::path& path) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -32,14 +33,19 @@ class Trajectory {
   ~Trajectory();
 
   /// The next recorded event, or nullptr behind the last. An error if its line cannot be
-  /// understood.
+  /// understood. That it says everything once only is seen when it is passed. Stays until the next
+  /// one is looked at.
   Result<const boost::json::object*> peek();
+  /// The event that peek() gave, if this is it.
+  const boost::json::value* recorded_value(const boost::json::object& event) const;
 
   /// Passes the next recorded event without comparing it; for those who only read.
-  void skip();
+  Result<Ok> skip();
 
   /// Hands over the next event of the search.
   std::optional<Interruption> put(const boost::json::object& event);
+  /// The same of an event that the search takes over from the recording, all but its chain value.
+  std::optional<Interruption> put_recorded();
 
   /// The error for a recorded event that is not the expected one ("response r1.i1.b1"), or for the
   /// lack of one.
@@ -52,8 +58,14 @@ class Trajectory {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  Trajectory() = default;
+  class EventParser;
+
+  Trajectory();
   Result<Ok> read_next();
+  Result<Ok> check_strictly() const;
+  bool is_next_line(const std::string& canonical, const std::string& chain) const;
+  std::string where() const { return path_.string() + ": line " + std::to_string(line_ + 1); }
+  std::optional<Interruption> put(const boost::json::object& event, const std::string& canonical);
   Interruption difference(const boost::json::object& expected, const std::string& canonical);
   std::optional<Interruption> append(const std::string& line);
 
@@ -62,14 +74,19 @@ class Trajectory {
   int output_ = -1;  ///< file descriptor, −1 when only reading
   std::string chain_;
   std::size_t line_ = 0;
-  std::optional<std::string> next_line_;  ///< as recorded, without its newline
-  boost::json::object next_event_;
+  bool has_next_ = false;
+  std::string next_line_;                ///< as recorded, without its newline
+  std::unique_ptr<EventParser> parser_;  ///< holds what `next_event_` is made of
+  const boost::json::object* next_event_ = nullptr;
 };
 
 /// The last event of this name in a trajectory, if it has any; without a look at what else is in
 /// it.
 Result<std::optional<boost::json::object>> last_event(const std::filesystem::path& path,
                                                       const std::string& event);
+
+/// The GPU that the first times in a trajectory are of; empty if it has none.
+Result<std::string> timed_on(const std::filesystem::path& path);
 
 /// Whether a search is writing the file now.
 bool is_being_written(const std::filesystem::path& path);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -50,12 +51,21 @@ extern "C" __global__ void copy_bytes(unsigned char* to, const unsigned char* fr
   for (long long i = 16 * wide + first; i < bytes; i += step) to[i] = from[i];
 }
 
-// `width` bytes of `value`, `count` times.
+// `width` bytes of `value`, `count` times; `width` is 1, 2 or 4.
 extern "C" __global__ void fill_bytes(unsigned char* to, unsigned int value, int width,
                                       long long count) {
   const long long first = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
   const long long step = gridDim.x * static_cast<long long>(blockDim.x);
-  for (long long i = first; i < count * width; i += step) {
+  const long long bytes = count * width;
+  const unsigned int word = width == 1   ? (value & 0xff) * 0x01010101u
+                            : width == 2 ? (value & 0xffff) * 0x00010001u
+                                         : value;
+  const bool aligned = (reinterpret_cast<unsigned long long>(to) & 15) == 0;
+  const long long wide = aligned ? bytes / 16 : 0;
+  for (long long i = first; i < wide; i += step) {
+    reinterpret_cast<uint4*>(to)[i] = make_uint4(word, word, word, word);
+  }
+  for (long long i = 16 * wide + first; i < bytes; i += step) {
     to[i] = static_cast<unsigned char>(value >> (8 * (i % width)));
   }
 }
@@ -436,13 +446,15 @@ class PlanMaker {
     return BytesArgument{std::string(8, '\0'), {std::move(address)}};
   }
 
-  /// One of our own kernels, with a grid for so many elements.
+  /// One of our own kernels, with a thread for every element: the driver's own copies are as fast
+  /// as the memory, and a grid that goes over it several times is not.
   KernelLaunch own_launch(const char* kernel, std::int64_t elements) {
     constexpr std::int64_t block = 512;
+    constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
     KernelLaunch launch;
     launch.kernel = kernel;
     launch.module = -1;  // behind the program's own, whose number is not known yet
-    launch.grid[0].count = std::clamp<std::int64_t>((elements + block - 1) / block, 1, 1056);
+    launch.grid[0].count = std::clamp<std::int64_t>((elements + block - 1) / block, 1, most_blocks);
     launch.block = {block, 1, 1};
     return launch;
   }
@@ -485,7 +497,7 @@ class PlanMaker {
           Memset{to->buffer, static_cast<std::uint8_t>(memset.value), to->offset_bytes, bytes});
       return Ok{};
     }
-    KernelLaunch launch = own_launch("fill_bytes", bytes);
+    KernelLaunch launch = own_launch("fill_bytes", (bytes + 15) / 16);
     launch.args = {
         argument_of(*std::move(to)), ScalarArgument{static_cast<std::uint32_t>(memset.value)},
         ScalarArgument{static_cast<std::int32_t>(memset.width)}, ScalarArgument{memset.count}};

@@ -104,7 +104,9 @@ RecordedStep read_step(JsonReader& reader) {
     RecordedMemset memset;
     memset.to = read_address(reader.required("to"));
     memset.value = reader.required("value").integer(0, std::numeric_limits<std::uint32_t>::max());
-    memset.width = reader.required("width").integer(1, 4);
+    JsonReader width = reader.required("width");
+    memset.width = width.integer(1, 4);
+    if (memset.width == 3) width.fail("expected 1, 2 or 4");
     memset.count = reader.required("count").integer(0, std::int64_t{1} << 48);
     step.what = memset;
   } else if (reader.has("from")) {

@@ -12,9 +12,9 @@
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
-#include "harness/evaluation/launcher.h"
 #include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
+#include "harness/jobs/gpu_process.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
 #include "replay/evaluation_pool.h"
@@ -93,7 +93,7 @@ class ErrorMeasurement {
     if (subject.source == ErrorSource::scaffold) {
       options.references = library_reference_ids(subject.candidate.problem);
     }
-    return LocalLauncher().evaluate(subject.candidate, options);
+    return evaluate_in_own_process(subject.candidate, options);
   }
 
   /// Never called twice at a time.

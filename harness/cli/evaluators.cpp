@@ -1,10 +1,13 @@
 #include "harness/cli/evaluators.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "harness/cli/references.h"
 #include "harness/compile/compile.h"
+#include "harness/gpu/cuda.h"
+#include "harness/jobs/gpu_process.h"
 
 namespace rekernel {
 
@@ -15,12 +18,36 @@ namespace {
 /// A core or two for every GPU: its evaluation issues launches and reads clocks meanwhile.
 constexpr std::size_t cores_of_a_gpu = 2;
 
+/// How long others may hold a GPU before its candidates go to another one, if there is one.
+constexpr std::chrono::seconds patience{60};
+
+/// Evaluates where nobody else does, and tells whom it waits for.
+EvaluationReport evaluate_in_turn(const Candidate& candidate, const EvaluateOptions& options,
+                                  bool may_wait,
+                                  const std::function<void(const std::string&)>& say) {
+  const auto failed = [&](const Error& error) {
+    EvaluationReport report = blank_report(candidate);
+    report.failure = error.message;
+    return report;
+  };
+  const Result<std::string> uuid = device_uuid(options.device);
+  if (!uuid) return failed(uuid.error());
+  std::optional<GpuLock::Clock::time_point> deadline;
+  if (!may_wait) deadline = GpuLock::Clock::now() + patience;
+  const Result<Ok> free = wait_for_gpu(*uuid, deadline, [&](const std::string& holder) {
+    if (say)
+      say("GPU " + std::to_string(options.device) + " is taken by " + holder + ": waiting for it");
+  });
+  return free ? evaluate_in_own_process(candidate, options) : failed(free.error());
+}
+
 }  // namespace
 
 void add_gpu_options(po::options_description& options) {
   options.add_options()("gpus", po::value<std::string>()->default_value("all"),
                         "GPUs to evaluate on, one candidate at a time on each: all, or 0,2")(
-      "mixed-gpus", po::bool_switch(), "take GPUs of different kinds too");
+      "mixed-gpus", po::bool_switch(),
+      "take GPUs of different kinds; what counts is the share of the reference's time");
 }
 
 void add_device_options(po::options_description& options) {
@@ -43,13 +70,22 @@ Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {
   return devices;
 }
 
-Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const std::string& target) {
+Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const Header& header,
+                                         const std::string& timed_on) {
+  const std::string& target = header.device.target;
+  // A search that has begun is asked no more.
+  const bool mixed = header.settings.mixed_gpus;
+  const auto asked_for = mixed || timed_on.empty() ? std::optional(mixed) : std::nullopt;
   const Result<std::vector<VisibleGpu>> visible = visible_gpus();
   if (!visible) return std::vector<VisibleGpu>{};
   Result<std::vector<VisibleGpu>> chosen =
-      choose_gpus(parsed.get<std::string>("gpus"), *visible, parsed.flag("mixed-gpus"));
+      choose_gpus(parsed.get<std::string>("gpus"), *visible, asked_for);
   if (!chosen) return chosen;
   for (const VisibleGpu& gpu : *chosen) {
+    if (!mixed && !timed_on.empty() && gpu.name != timed_on) {
+      return Error{to_string(gpu) + ": the search's candidates were timed on an " + timed_on +
+                   ", and times of different GPUs cannot be compared: leave it out with --gpus"};
+    }
     const std::string own = Compiler::target_for_device(gpu.major, gpu.minor);
     if (own == target) continue;
     return Error{to_string(gpu) + " runs " + own + "; the search writes code for " + target +
@@ -62,9 +98,9 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                        const std::vector<std::string>& references,
                                        const std::string& target,
                                        std::function<void(const std::string&)> say) {
-  DeviceEvaluatorOptions options =
-      compiling_evaluator(target, cores_of_a_gpu * gpus.size(), std::move(say));
-  options.workers = [gpus, references]() -> Result<std::vector<EvaluationWorker>> {
+  DeviceEvaluatorOptions options = compiling_evaluator(target, cores_of_a_gpu * gpus.size(), say);
+  options.workers = [gpus, references,
+                     say = std::move(say)]() -> Result<std::vector<EvaluationWorker>> {
     if (gpus.empty()) {
       const auto visible = visible_gpus();
       return Error{visible ? "none was chosen" : visible.error().message};
@@ -73,9 +109,10 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
     evaluate.references = references;
     std::vector<int> ordinals;
     for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
+    const bool may_wait = gpus.size() == 1;
     return gpu_workers(ordinals, evaluate,
-                       [](const Candidate& candidate, const EvaluateOptions& own) {
-                         return LocalLauncher().evaluate(candidate, own);
+                       [may_wait, say](const Candidate& candidate, const EvaluateOptions& own) {
+                         return evaluate_in_turn(candidate, own, may_wait, say);
                        });
   };
   return options;

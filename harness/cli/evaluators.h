@@ -8,6 +8,7 @@
 #include "harness/gpu/choice.h"
 #include "ops/result.h"
 #include "replay/device_evaluator.h"
+#include "replay/header.h"
 
 namespace rekernel {
 
@@ -18,9 +19,11 @@ void add_gpu_options(boost::program_options::options_description& options);
 void add_device_options(boost::program_options::options_description& options);
 Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed);
 
-/// The GPUs that the options name, each for code of this target; none on a machine without a GPU,
-/// where candidates wait.
-Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const std::string& target);
+/// The GPUs that the options name, each for the code that the search writes and, unless it takes
+/// different ones, of the kind that its first times are of (`timed_on`; empty if it has none). None
+/// on a machine without a GPU, where candidates wait.
+Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const Header& header,
+                                         const std::string& timed_on);
 
 /// Evaluates candidates for this target on these GPUs and compiles them on the cores.
 DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,

@@ -14,6 +14,7 @@
 #include "harness/cli/evaluators.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/jobs/command_launcher.h"
+#include "harness/jobs/gpu_process.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 
@@ -27,8 +28,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array slurm_options = {"partition", "account", "constraint", "slurm-flag"};
-constexpr std::array job_options = {"jobs",      "jobs-folder", "job-program",
-                                    "job-tries", "time",        "mixed-gpus"};
+constexpr std::array job_options = {"jobs", "jobs-folder", "job-program", "job-tries", "time"};
 constexpr std::int64_t most_jobs = 1024;
 
 std::string text_of(const ParsedArguments& parsed, const char* name) {
@@ -111,7 +111,7 @@ JobOptions options_of_jobs(const ParsedArguments& parsed, const ChosenSearch& ch
   JobOptions options;
   options.program = parsed.has("job-program") ? text_of(parsed, "job-program") : own_executable();
   options.target = chosen.header.device.target;
-  options.mixed_gpus = parsed.flag("mixed-gpus");
+  options.mixed_gpus = chosen.header.settings.mixed_gpus;
   options.tries = static_cast<int>(parsed.get<std::int64_t>("job-tries"));
   options.environment = job_environment(chosen.endpoints);
   options.say = say;
@@ -212,7 +212,6 @@ Result<Ok> check_launcher_options(const ParsedArguments& parsed) {
     if (parsed.given(option) && launcher != "slurm") return refuse(option, "slurm");
   }
   for (const char* option : job_options) {
-    if (option == std::string_view("mixed-gpus")) continue;
     if (parsed.given(option) && launcher == "local") return refuse(option, "slurm or command");
   }
   if (parsed.given("prefix") && launcher != "command") return refuse("prefix", "command");
@@ -237,8 +236,10 @@ Result<LaunchedEvaluator> launched_evaluator(
   const Header& header = chosen.header;
   const std::string& kind = parsed.get<std::string>("launcher");
   LaunchedEvaluator result;
+  const Result<std::string> timed = timed_on(trajectory);
+  if (!timed) return timed.error();
   if (kind == "local") {
-    const auto gpus = gpus_for(parsed, header.device.target);
+    const auto gpus = gpus_for(parsed, header, *timed);
     if (!gpus) return gpus.error();
     result.options =
         local_evaluator(*gpus, header.settings.references, header.device.target, std::move(say));
@@ -246,6 +247,9 @@ Result<LaunchedEvaluator> launched_evaluator(
   }
   const Result<JobFolder> folder = folder_for_jobs(parsed, trajectory, fresh);
   if (!folder) return folder.error();
+  if (!timed->empty()) {
+    if (Result<Ok> kept = folder->expect_gpu(*timed); !kept) return kept.error();
+  }
   JobOptions jobs = options_of_jobs(parsed, chosen, say);
   jobs.deadline = deadline;
   Result<Launched> launched = kind == "slurm" ? launch_on_slurm(parsed, *folder, std::move(jobs))
@@ -285,6 +289,7 @@ Result<LaunchedEvaluator> launched_evaluator(
 
 int evaluate_job_command(const std::vector<std::string>& arguments) {
   if (arguments.size() != 2) return bad_input({"evaluate-job: expected FOLDER KEY"});
+  see_one_gpu_alone(0);
   const Result<Ok> done = run_job(
       arguments[0], arguments[1], [](const Candidate& candidate, const EvaluateOptions& options) {
         EvaluationReport report = LocalLauncher().evaluate(candidate, options);
@@ -292,6 +297,14 @@ int evaluate_job_command(const std::vector<std::string>& arguments) {
         return report;
       });
   return done ? exit_good : bad_input(done.error());
+}
+
+int gpu_worker_command(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1) return bad_input({"gpu-worker: expected the number of a GPU"});
+  return run_gpu_worker(arguments[0],
+                        [](const Candidate& candidate, const EvaluateOptions& options) {
+                          return LocalLauncher().evaluate(candidate, options);
+                        });
 }
 
 }  // namespace rekernel

@@ -146,6 +146,7 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   // Recorded replies are what they are.
   if (parsed.get<std::string>("replies") == "recorded") settings.tries = 1;
   take_number(parsed, "tries", settings.tries);
+  if (parsed.flag("mixed-gpus")) settings.mixed_gpus = true;
   const std::vector<std::string> names = list_of(parsed, "model");
   if (!names.empty()) settings.models.clear();
   for (const std::string& name : names) settings.models.push_back({name});
@@ -194,6 +195,11 @@ Result<Ok> check_references(const Header& header) {
 
 Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header,
                                     const fs::path& path) {
+  if (parsed.flag("mixed-gpus") && !header.settings.mixed_gpus) {
+    return Error{path.string() +
+                 ": --mixed-gpus: the search began without it, and compares times as they are; "
+                 "expected GPUs of one kind, or a new search"};
+  }
   const auto models = recorded_endpoints(header, path);
   if (!models) return models.error();
   auto endpoints = choose_endpoints(parsed, *models, ModelsFrom::recording);

@@ -113,8 +113,8 @@ class Rig {
   std::unique_ptr<RemoteRunner> repetition;  ///< for its last repeated run; null where none is made
   std::unique_ptr<RemoteRunner> libraries;   ///< null where no library is needed
   SubjectBuffers candidate_buffers;
-  /// None in an A/A experiment, where both processes write to candidate_buffers: where a buffer lies
-  /// in the GPU's memory shifts times, on an H200 a softmax's by 0.1%.
+  /// None in an A/A experiment, where both processes write to candidate_buffers: where a buffer
+  /// lies in the GPU's memory shifts times, on an H200 a softmax's by 0.1%.
   std::optional<SubjectBuffers> library_buffers;
   std::int64_t matrix_rate = 0;  ///< FP16 operations per second of the best library product
   std::vector<PreparedReference> references;

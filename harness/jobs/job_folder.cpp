@@ -101,6 +101,10 @@ void JobFolder::forget_gpu() const {
   fs::remove(path_ / "gpu", ignored);
 }
 
+Result<Ok> JobFolder::expect_gpu(const std::string& name) const {
+  return write_file_atomically(path_ / "gpu", name);
+}
+
 void JobFolder::clear() const {
   std::error_code ignored;
   for (const char* name : folders) {
@@ -180,7 +184,7 @@ std::optional<std::string> JobFolder::refusal(const JobResult& result, const std
   if (!first) return first.error().message;
   if (*first == report.device->name) return std::nullopt;
   return node + "its GPU is an " + report.device->name + ", the others' an " + *first +
-         ": their times cannot be compared (--mixed-gpus takes both)";
+         ": their times cannot be compared (a search that begins with --mixed-gpus takes both)";
 }
 
 Result<Ok> run_job(

@@ -58,6 +58,8 @@ class JobFolder {
   bool is_used() const;
   /// Begins anew where nothing is, and where everything was recorded.
   void forget_gpu() const;
+  /// Takes this kind of GPU for the first one's.
+  Result<Ok> expect_gpu(const std::string& name) const;
   void clear() const;
 
   /// The key under which nodes find the candidate.

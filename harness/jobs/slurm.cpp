@@ -29,9 +29,9 @@ bool has_any(const std::string& text, const std::array<const char*, count>& part
 }
 
 constexpr std::array unreachable_words = {
-    "unable to contact", "timed out",         "connect",           "communication",
-    "zero bytes",        "backup controller", "authentication",    "munge",
-    "i/o error",         "standby",           "did not end within"};
+    "unable to contact",  "timed out",           "connect", "communication", "zero bytes",
+    "backup controller",  "authentication",      "munge",   "i/o error",     "standby",
+    "did not end within", "configuration source"};
 constexpr std::array permanent_words = {"invalid",
                                         "not available",
                                         "not found",

@@ -168,5 +168,36 @@ TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
   EXPECT_EQ(read_text(trajectory("s")), text);
 }
 
+TEST_F(SearchCommand, AsksForGpusOfDifferentKindsWhenItBegins) {
+  EXPECT_EQ(search("both --problem softmax --mixed-gpus").exit_status, 3);
+  EXPECT_NE(read_text(trajectory("both")).find("\"mixed_gpus\":true"), std::string::npos);
+  EXPECT_EQ(search("both --resume").exit_status, 3);
+  EXPECT_EQ(search("both --resume --mixed-gpus").exit_status, 3);
+  EXPECT_EQ(search("one --problem softmax").exit_status, 3);
+  EXPECT_EQ(read_text(trajectory("one")).find("mixed_gpus"), std::string::npos);
+  expect_bad("one --resume --mixed-gpus", "--mixed-gpus: the search began without it");
+
+  Header header = testing::small_header(1);
+  header.settings.mixed_gpus = true;
+  testing::FakeModel model;
+  for (const char* id : {"r1.i1.b1", "r1.i1.b2", "r1.i2.b1", "r1.i2.b2"}) {
+    model.replies[id] = testing::kernel_reply(id);
+  }
+  testing::FakeEvaluator evaluator;
+  evaluator.gpu_of = [](const std::string& id) {
+    return id.starts_with("r1.i2") ? testing::FakeGpu{"NVIDIA H100", 2000000} : testing::FakeGpu{};
+  };
+  testing::run_on_file(trajectory("fake"), header, model, evaluator);
+  const auto replayed = [&](const std::string& options) {
+    return testing::run_program("replay fake " + options, folder_.path().string());
+  };
+  const ProgramOutcome walk = replayed("--walk");
+  EXPECT_EQ(walk.exit_status, 0) << walk.output;
+  EXPECT_NE(walk.output.find("on NVIDIA H100"), std::string::npos) << walk.output;
+  EXPECT_NE(walk.output.find("on NVIDIA H200"), std::string::npos) << walk.output;
+  EXPECT_EQ(replayed("--table").exit_status, 0);
+  EXPECT_EQ(search("fake --status").exit_status, 0);
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -53,12 +53,14 @@ void read_events(const std::filesystem::path& path) {
     const Result<const boost::json::object*> event = trajectory->peek();
     if (!event) return require_error(event.error(), path.string() + ": line ");
     if (!*event) return;
+    // A key that appears twice is found when the event is passed.
     const std::string line = canonical_json(**event);
     const Result<boost::json::value> again = parse_json(line, "line");
     require(again.ok() && again->get_object() == **event, "an event loses nothing", line);
     require_one_line(event_title(**event));
     if (trajectory->line() == 0) check_header(**event, path.string() + ": line 1");
-    trajectory->skip();
+    const Result<Ok> skipped = trajectory->skip();
+    if (!skipped) return require_error(skipped.error(), path.string() + ": line ");
   }
 }
 

@@ -22,6 +22,18 @@ TEST(CanonicalJson, HoldsTheWholeRangeOfIntegers) {
 
 TEST(CanonicalJson, RefusesFloatingPointNumbers) {
   EXPECT_THROW(canonical_json(json::value(0.5)), std::logic_error);
+  EXPECT_EQ(canonical_json(json::object{{"a", 1}, {"chain", 2}, {"b", 3}}, "chain"),
+            "{\"a\":1,\"b\":3}");
+}
+
+TEST(Event, IsOfAKindAndAnId) {
+  const json::object event{{"event", "stop"}, {"id", "r1"}};
+  EXPECT_TRUE(is_event(event, "stop", "r1"));
+  EXPECT_FALSE(is_event(event, "stop", "r"));
+  EXPECT_FALSE(is_event(event, "stop"));
+  EXPECT_FALSE(is_event(event, "sto", "r1"));
+  EXPECT_TRUE(is_event({{"event", "stop"}}, "stop"));
+  EXPECT_FALSE(is_event({{"event", 1}}, "stop"));
 }
 
 TEST(EventChain, IsTheHashOverThePastAndTheEvent) {

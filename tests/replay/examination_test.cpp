@@ -183,6 +183,14 @@ TEST_F(Examination, OneSearchIsMeasuredOnOneDevice) {
   EXPECT_EQ(complaints_about(record, examiner, "r1.i1.b2"),
             "evaluation r1.i1.b2: device: 'NVIDIA H100 80GB HBM3', but r1.i1.b1 was measured on "
             "'NVIDIA H200'");
+  header_.settings.mixed_gpus = true;
+  EvaluationExaminer tolerant(header_);
+  EXPECT_EQ(complaints_about(honest_record(header_), tolerant), "");
+  EXPECT_EQ(complaints_about(record, tolerant, "r1.i1.b2"), "");
+  // Older records say nothing of their GPU's rates: those of the search's own do not count there.
+  EXPECT_EQ(complaints_about(older(record), tolerant, "r1.i1.b3"), "");
+  record["device"] = "";
+  EXPECT_NE(complaints_about(record, tolerant, "r1.i1.b4").find("device: none"), std::string::npos);
 }
 
 /// Writes made-up evaluations into a search's file as the search itself would.

@@ -124,11 +124,11 @@ Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns
 }
 
 json::object fake_record(const std::string& id, const Candidate& candidate,
-                         std::optional<std::int64_t> median_ns) {
+                         std::optional<std::int64_t> median_ns, const std::optional<FakeGpu>& gpu) {
   const std::uint64_t number = number_of("evaluation of " + id);
   const auto drawn_ns = 500000 + static_cast<std::int64_t>(number % 300000);
   Evaluation evaluation = passing_evaluation(candidate, median_ns.value_or(drawn_ns));
-  if (number % 5 == 0) {
+  if (!gpu && number % 5 == 0) {
     Evaluation failed;
     failed.problem = evaluation.problem;
     failed.kernel = evaluation.kernel;
@@ -140,11 +140,11 @@ json::object fake_record(const std::string& id, const Candidate& candidate,
   }
   ReferenceResult reference;
   reference.id = "cudnn_softmax";
-  reference.timing = summarise({1000000});
+  reference.timing = summarise({gpu.value_or(FakeGpu{}).reference_ns});
   reference.percent_of_reference =
       percent_of_reference(reference.timing.samples_ns, evaluation.timing->samples_ns);
   evaluation.references = {reference};
-  return recorded_evaluation(evaluation, "NVIDIA H200", "NVRTC 13.0");
+  return recorded_evaluation(evaluation, gpu.value_or(FakeGpu{}).name, "NVRTC 13.0");
 }
 
 std::optional<Interruption> FakeModel::ask(std::span<const ModelRequest> requests,
@@ -152,6 +152,7 @@ std::optional<Interruption> FakeModel::ask(std::span<const ModelRequest> request
   for (const std::size_t i : shuffled(requests.size(), seed_, requests.front().id)) {
     const std::string& id = requests[i].id;
     asked.push_back(id);
+    prompts[id] = requests[i].prompt.text();
     if (before) before(id);
     std::vector<ModelReply> sequence;
     for (const std::string& text : first_replies[id]) sequence.push_back({text});
@@ -175,7 +176,9 @@ std::optional<Interruption> FakeEvaluator::evaluate(std::span<const EvaluationRe
     if (before) before(id);
     std::optional<std::int64_t> median_ns;
     if (times.contains(id)) median_ns = times[id];
-    json::object record = fake_record(id, *requests[i].candidate, median_ns);
+    std::optional<FakeGpu> gpu;
+    if (gpu_of) gpu = gpu_of(id);
+    json::object record = fake_record(id, *requests[i].candidate, median_ns, gpu);
     if (!arrived(i, std::move(record))) return std::nullopt;
   }
   return std::nullopt;

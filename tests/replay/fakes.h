@@ -28,10 +28,16 @@ std::string kernel_reply(const std::string& source_comment);
 
 /// An evaluation without references, for sm_90a, that does not contradict itself.
 Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns);
+struct FakeGpu {
+  std::string name = "NVIDIA H200";
+  std::int64_t reference_ns = 1000000;
+};
+
 /// The record that the fake evaluator gives, by the candidate's id alone: most pass.
-/// `median_ns`: its time, if it passes.
+/// `median_ns`: its time, if it passes; it does where its GPU is given.
 boost::json::object fake_record(const std::string& id, const Candidate& candidate,
-                                std::optional<std::int64_t> median_ns = std::nullopt);
+                                std::optional<std::int64_t> median_ns = std::nullopt,
+                                const std::optional<FakeGpu>& gpu = std::nullopt);
 
 /// Answers in an order that `seed` shuffles; writes each id to `log`, if there is one, as it is
 /// asked.
@@ -41,6 +47,7 @@ class FakeModel : public Model {
   std::optional<Interruption> ask(std::span<const ModelRequest> requests,
                                   const Arrived& arrived) override;
   std::vector<std::string> asked;
+  std::map<std::string, std::string> prompts;
   std::map<std::string, std::string> replies;  ///< instead of fake_reply
   /// Before the reply: those that come first, if they are asked for again.
   std::map<std::string, std::vector<std::string>> first_replies;
@@ -60,6 +67,8 @@ class FakeEvaluator : public Evaluator {
   std::function<void(const std::string& id)> before;
   /// Times by id, instead of fake_record's.
   std::map<std::string, std::int64_t> times;
+  /// The GPU of an id, instead of fake_record's.
+  std::function<FakeGpu(const std::string& id)> gpu_of;
 
  private:
   unsigned seed_;

@@ -425,6 +425,16 @@ TEST(OpenAi, NamesAnotherProtocolAndAWrongAddress) {
   EXPECT_EQ(other.requests().size(), 1u);
   HttpServer nowhere([](int, const HttpRequest&) { return HttpAnswer{"404 Not Found", "", ""}; });
   EXPECT_NE(ask(nowhere.url(), 1).interruption->message.find("most end in /v1"), std::string::npos);
+  HttpServer moved([](int, const HttpRequest&) {
+    return HttpAnswer{"308 Moved", "Location: https://new.example.com/v1/chat/completions?a=b\r\n",
+                      ""};
+  });
+  EXPECT_NE(
+      ask(moved.url(), 1)
+          .interruption->message.find(
+              "it sends on to https://new.example.com/v1/chat/completions, and no key follows"),
+      std::string::npos)
+      << ask(moved.url(), 1).interruption->message;
 }
 
 /// A whole search against the server: rate limits, a cut reply and broken ones on the way.

@@ -9,6 +9,7 @@
 #include "harness/base/files.h"
 #include "replay/event.h"
 #include "replay/prompt.h"
+#include "replay/replay_report.h"
 
 namespace rekernel {
 namespace {
@@ -527,6 +528,92 @@ TEST(Continuation, IsReadFromAFileAndNamesWhatIsWrong) {
     ASSERT_FALSE(refused.ok()) << bad;
     EXPECT_TRUE(refused.error().message.starts_with(path)) << refused.error().message;
   }
+}
+
+/// Every kernel of two rounds is a good one.
+struct GoodModel : FakeModel {
+  GoodModel() {
+    for (const char* round : {"r1", "r2"}) {
+      for (const char* end : {".i1.b1", ".i1.b2", ".i2.b1", ".i2.b2"}) {
+        replies[std::string(round) + end] = testing::kernel_reply(std::string(round) + end);
+      }
+    }
+  }
+};
+
+/// Two kinds of GPU: what takes 0.9 ms on the slower one, whose reference takes 2 ms, is better
+/// than 0.6 ms on the other, where the reference takes 1 ms.
+struct TwoKinds : FakeEvaluator {
+  TwoKinds() {
+    for (const char* round : {"r1", "r2"}) {
+      for (const char* branch : {".b1", ".b2"}) {
+        times[round + std::string(".i1") + branch] = 600000;
+        times[round + std::string(".i2") + branch] = 900000;
+      }
+    }
+    gpu_of = [](const std::string& id) {
+      return id.find(".i2.") != std::string::npos ? testing::FakeGpu{"NVIDIA H100", 2000000}
+                                                  : testing::FakeGpu{};
+    };
+  }
+};
+
+TEST(Search, ComparesSharesOfTheReferenceWhereGpusDiffer) {
+  TemporaryFolder folder;
+  Header header = small_header(2);
+  header.settings.mixed_gpus = true;
+  GoodModel model;
+  TwoKinds evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", header, model, evaluator);
+  ASSERT_FALSE(end.interruption) << end.interruption->message;
+  const Replay replay = replay_exactly(folder / "t.jsonl");
+  ASSERT_FALSE(replay.interruption) << replay.interruption->message;
+  std::set<std::string> devices;
+  for (const ReplayedCandidate& one : replay.search.candidates) devices.insert(one.device);
+  EXPECT_TRUE(devices.contains("NVIDIA H100") && devices.contains("NVIDIA H200"));
+  const ReplayedRound& first = replay.search.rounds.front();
+  ASSERT_FALSE(first.selection.survivors.empty());
+  EXPECT_EQ(first.selection.survivors.front().substr(0, 5), "r1.i2");
+  EXPECT_EQ(search_metrics(replay.search).best.substr(0, 5), "r1.i2");
+  EXPECT_EQ(search_metrics(replay.search).best_ns, 900000);
+  EXPECT_EQ(round_rows(replay.search).back().best_so_far_ns, 900000);
+  // A model is told where a time was taken.
+  EXPECT_NE(model.prompts.at("r2.ideas").find("% of cudnn_softmax"), std::string::npos);
+  EXPECT_NE(model.prompts.at("r2.ideas").find(", on NVIDIA H100"), std::string::npos);
+}
+
+TEST(Search, RecordsNothingOfAGpuThatItCannotCompareWith) {
+  TemporaryFolder folder;
+  const Header header = small_header(2);
+  GoodModel model;
+  TwoKinds evaluator;
+  const SearchEnd end = run_on_file(folder / "t.jsonl", header, model, evaluator);
+  ASSERT_TRUE(end.interruption);
+  EXPECT_EQ(end.interruption->kind, Interruption::Kind::failed);
+  EXPECT_NE(end.interruption->message.find("was made on an NVIDIA H100, the others on an NVIDIA "
+                                           "H200: their times cannot be compared"),
+            std::string::npos)
+      << end.interruption->message;
+  EXPECT_EQ(read_text(folder / "t.jsonl").find("NVIDIA H100"), std::string::npos);
+  EXPECT_EQ(*timed_on(folder / "t.jsonl"), "NVIDIA H200");
+  // With the one kind it goes on, to what it would have been.
+  FakeEvaluator one_kind;
+  one_kind.times = evaluator.times;
+  const SearchEnd resumed = run_on_file(folder / "t.jsonl", header, model, one_kind);
+  ASSERT_FALSE(resumed.interruption) << resumed.interruption->message;
+  EXPECT_FALSE(replay_exactly(folder / "t.jsonl").interruption);
+  // On resuming, the kind is known from what is recorded.
+  std::vector<std::string> lines = testing::lines_of(read_text(folder / "t.jsonl"));
+  const auto is_evaluation = [](const std::string& line) {
+    return line.find("\"device\":\"NVIDIA H200\"") != std::string::npos;
+  };
+  lines.erase(std::find_if(lines.begin(), lines.end(), is_evaluation) + 1, lines.end());
+  testing::write_text(folder / "u.jsonl", testing::joined(lines));
+  FakeEvaluator other_kind;
+  other_kind.gpu_of = [](const std::string&) { return testing::FakeGpu{"NVIDIA H100", 2000000}; };
+  const SearchEnd moved = run_on_file(folder / "u.jsonl", header, model, other_kind);
+  ASSERT_TRUE(moved.interruption);
+  EXPECT_EQ(read_text(folder / "u.jsonl").find("NVIDIA H100"), std::string::npos);
 }
 
 TEST(Search, RefusesToGoOnWithAnotherHeader) {

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Searches against servers that others wrote: LitServe, installed from the package index into folder $2,
-# and LiteLLM's proxy where it is installed. $1: the program. Exit status 77: no server can be installed.
+# Searches against servers that others wrote: LitServe, whose pinned wheels are installed into folder $2, and
+# LiteLLM's proxy where it is installed. $1: the program. Exit status 77: no server can be installed.
 set -euo pipefail
 program=$1 folder=$2
-packages=(litserve==0.2.19)
+pins=$(dirname "${BASH_SOURCE[0]}")/servers_requirements.txt
 
 site=$folder/site
-if [[ ! -e $site/ready ]]; then
+if ! cmp -s "$pins" "$site/ready"; then
   rm -rf "$site"
-  { python3 -m pip install -q --disable-pip-version-check --retries 1 --timeout 10 --target "$site" "${packages[@]}" &&
-    touch "$site/ready"; } >"$folder.log" 2>&1 || {
-    echo "skipped: ${packages[*]} cannot be installed: $(tail -n 1 "$folder.log")"
+  { python3 -m pip install -q --disable-pip-version-check --retries 1 --timeout 10 --require-hashes --no-deps \
+      --only-binary=:all: --target "$site" --requirement "$pins" && cp "$pins" "$site/ready"; } >"$folder.log" 2>&1 || {
+    echo "skipped: LitServe cannot be installed: $(tail -n 1 "$folder.log")"
     exit 77
   }
 fi
@@ -92,7 +92,7 @@ expect_search litserve-stream 1 "$no_kernel" --base-url "$address" --stream --he
 expect_search litserve-address 2 'most end in /v1' --base-url "http://127.0.0.1:$port/v2"
 # It counts no tokens, and says 0.
 grep -q '"tokens":"estimated"' "$work/project/trajectories/litserve.jsonl"
-echo "LitServe ${packages[0]#*==}: good"
+echo "LitServe $(sed -n "s/^litserve==\([^ ]*\).*/\1/p" "$pins"): good"
 
 litellm=$(command -v litellm || true)
 if [[ -z $litellm ]]; then

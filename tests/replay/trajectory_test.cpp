@@ -78,7 +78,8 @@ std::string peek_error(const TemporaryFolder& folder, const std::string& text) {
     const auto event = trajectory->peek();
     if (!event) return event.error().message.substr(folder.path().string().size());
     if (!*event) return "good";
-    trajectory->skip();
+    const auto skipped = trajectory->skip();
+    if (!skipped) return skipped.error().message.substr(folder.path().string().size());
   }
 }
 
@@ -96,6 +97,8 @@ TEST(TrajectoryFile, NamesWhatIsWrongWithALine) {
             "/t.jsonl: line 2: the key \"chain\" is missing");
   EXPECT_EQ(peek_error(folder, first + "{\"event\":\"stop\",\"a\":[0.5],\"chain\":\"\"}\n"),
             "/t.jsonl: line 2: a floating-point number; events hold integers and text");
+  EXPECT_EQ(peek_error(folder, first + "{\"event\":\"stop\",\"a\":1,\"a\":2,\"chain\":\"\"}\n"),
+            "/t.jsonl: line 2: line 1: not valid JSON: the key \"a\" appears twice");
   EXPECT_EQ(peek_error(folder, "{\"event\":\"stop\",\"chain\":\"\"}\n"),
             "/t.jsonl: line 1: expected the header, got stop");
   EXPECT_EQ(peek_error(folder, first + first), "/t.jsonl: line 2: a second header");
@@ -117,6 +120,14 @@ TEST(TrajectoryFile, TellsAnEditFromAnotherSearch) {
   std::string edited = whole;
   edited.replace(edited.find("\"schema\":1"), 10, "\"schema\":1,\"a\":1");
   EXPECT_NE(message(edited).find("line 1: header differs"), std::string::npos) << message(edited);
+  edited = whole;
+  edited.replace(edited.find("\"event\":\"stop\""), 14, "\"event\":\"stop\",\"event\":\"stop\"");
+  EXPECT_NE(message(edited).find("line 2: line 1: not valid JSON: the key \"event\" appears twice"),
+            std::string::npos)
+      << message(edited);
+  edited = whole;
+  edited.insert(edited.find("\"event\":\"stop\""), " ");
+  EXPECT_NE(message(edited).find("line 2: stop was edited"), std::string::npos) << message(edited);
   edited = whole;
   edited[edited.size() - 5] ^= 1;  // in the last chain value
   EXPECT_NE(message(edited).find("line 2: stop was edited after it was recorded"),

@@ -190,18 +190,26 @@ TEST(PlanMaker, WantsOneRowOfWork) {
   EXPECT_EQ(none.error().message, "launches no kernel inside of the call");
 }
 
+/// A call that works in stream 0.
+std::string work(const std::string& name, const std::string& rest) {
+  return R"({"event":"call","name":")" + name + R"(","thread":1091,"stream":0,)" + rest + "}";
+}
+
+const std::string to_elsewhere = R"("to":)" + std::string(elsewhere);
+
+Result<Candidate> with_memsets_and_a_copy() {
+  return Changed()
+      .before_launches(
+          work("cuMemsetD8Async", to_elsewhere + R"(,"value":7,"width":1,"count":100)"))
+      .before_launches(
+          work("cuMemsetD32Async", to_elsewhere + R"(,"value":9,"width":4,"count":10)"))
+      .before_launches(work("cuMemcpyDtoDAsync_v2", to_elsewhere + R"(,"from":)" +
+                                                        std::string(elsewhere) + R"(,"count":64)"))
+      .plan();
+}
+
 TEST(PlanMaker, KeepsMemsetsAndCopies) {
-  const auto step = [](const std::string& name, const std::string& rest) {
-    return R"({"event":"call","name":")" + name + R"(","thread":1091,"stream":0,)" + rest + "}";
-  };
-  const std::string to = R"("to":)" + std::string(elsewhere);
-  const Result<Candidate> candidate =
-      Changed()
-          .before_launches(step("cuMemsetD8Async", to + R"(,"value":7,"width":1,"count":100)"))
-          .before_launches(step("cuMemsetD32Async", to + R"(,"value":9,"width":4,"count":10)"))
-          .before_launches(step("cuMemcpyDtoDAsync_v2",
-                                to + R"(,"from":)" + std::string(elsewhere) + R"(,"count":64)"))
-          .plan();
+  const Result<Candidate> candidate = with_memsets_and_a_copy();
   ASSERT_TRUE(candidate.ok()) << candidate.error().message;
   ASSERT_EQ(candidate->program.steps.size(), 4u);
   const auto& memset = std::get<Memset>(candidate->program.steps[0]);
@@ -216,11 +224,21 @@ TEST(PlanMaker, KeepsMemsetsAndCopies) {
   ASSERT_EQ(candidate->program.modules.size(), 1u);
   EXPECT_EQ(candidate->program.modules[0].language, Language::cuda);
 
-  EXPECT_EQ(
-      Changed()
-          .before_launches(step("cuMemsetD8Async", to + R"(,"value":7,"width":1,"count":5000)"))
-          .complaint(),
-      "a memset reaches behind the end of its memory");
+  EXPECT_EQ(Changed()
+                .before_launches(
+                    work("cuMemsetD8Async", to_elsewhere + R"(,"value":7,"width":1,"count":5000)"))
+                .complaint(),
+            "a memset reaches behind the end of its memory");
+}
+
+TEST(NvrtcPlanMaker, BringsKernelsThatCompile) {
+  const Result<Candidate> candidate = with_memsets_and_a_copy();
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  const Result<Compiler> compiler = Compiler::load();
+  ASSERT_TRUE(compiler.ok()) << compiler.error().message;
+  const Result<CompiledProgram> compiled =
+      compiler->compile(candidate->program, problem_header(*find_problem("softmax")), "sm_90a");
+  EXPECT_TRUE(compiled.ok()) << compiled.error().message;
 }
 
 TEST(PlanMaker, ExpandsGraphsThatAreChains) {

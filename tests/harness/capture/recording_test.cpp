@@ -83,6 +83,11 @@ TEST(Recording, IsAStrangersWord) {
                        R"("count":1})"})
                 .find("outside of its allocation"),
             std::string::npos);
+  EXPECT_NE(complaint({start, begin,
+                       R"({"event":"call","name":"c","thread":1,"to":{"address":1},"value":7,)"
+                       R"("width":3,"count":1})"})
+                .find("width: expected 1, 2 or 4"),
+            std::string::npos);
   EXPECT_NE(complaint({start, R"({"event":"graph","graph":1,"nodes":[],"edges":[[0,0]]})"}), "");
 }
 

@@ -1,0 +1,5 @@
+import torch
+
+
+def softmax(x):
+    raise ValueError("no idea how")

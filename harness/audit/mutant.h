@@ -15,7 +15,7 @@ namespace rekernel {
 
 /// A kernel that is right but for one defect: an honest kernel and what is changed in it.
 struct Mutant {
-  std::string id;    ///< "matmul_fp16/cp_async_pipeline/skips_the_last_row"
+  std::string id;    ///< "matmul_fp16/wide_parts/skips_the_last_row"
   std::string what;  ///< the defect in one plain line
   std::filesystem::path base;
   std::vector<std::pair<std::string, std::string>> replacements;  ///< in kernel.cu: old, new

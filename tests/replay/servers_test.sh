@@ -18,7 +18,7 @@ fi
 work=$(mktemp -d)
 servers=()
 # shellcheck disable=SC2154  # it is the loop's
-trap 'for id in "${servers[@]}"; do kill "$id" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+trap 'for id in "${servers[@]}"; do kill -9 -- "-$id" 2>/dev/null || true; done; rm -rf "$work"' EXIT
 mkdir -p "$work/project/generated" "$work/project/results"
 
 free_port() {
@@ -36,7 +36,8 @@ PYTHON
 start() {
   local port=$1 path=$2
   shift 2
-  "$@" >"$work/server.log" 2>&1 &
+  # A session of its own: servers start workers, which outlive them.
+  setsid "$@" >"$work/server.log" 2>&1 &
   servers+=($!)
   for _ in $(seq 600); do
     answers "http://127.0.0.1:$port$path" && return 0

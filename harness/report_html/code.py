@@ -97,25 +97,6 @@ def _marked(text, language):
     return done
 
 
-def _block(label, content, numbers=0):
-    gutter = "\n".join(str(number) for number in range(1, numbers + 1))
-    return (
-        '<div class="code">'
-        + (f'<pre class="numbers" aria-hidden="true">{gutter}</pre>' if numbers else "")
-        + f'<pre tabindex="0" role="region" aria-label="{label}"><code>{content}\n</code></pre></div>'
-    )
-
-
-_REST = '<p class="note">The rest is too long for this page.</p>'
-
-
-def highlighted(source, language):
-    """A block of code with line numbers, in the page itself."""
-    html, whole = lines(source, language)
-    block = _block(f"{language} source", "\n".join(html), numbers=len(html))
-    return Markup(block + ("" if whole else _REST))
-
-
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 

@@ -59,9 +59,7 @@ class Site:
             finalize=_seen)
         self.environment.filters.update(
             ms=text.milliseconds, in_ms=text.in_milliseconds, percent=text.percent, bytes=text.byte_count,
-            grouped=text.grouped, shortened=text.shortened, scientific=text.scientific,
-            cuda=lambda source: code.highlighted(source, "cuda"),
-            json=lambda source: code.highlighted(source, "json"), flat=_flat)
+            grouped=text.grouped, shortened=text.shortened, scientific=text.scientific, flat=_flat)
         self.environment.globals.update(
             report=report, METRICS=metrics.METRICS, BADGES=metrics.BADGES, rows=rows,
             compact=_compact, chart_table=chart_table, legend=charts.legend, counted=text.counted,

@@ -182,7 +182,7 @@ class EvaluationPool::Round {
   }
 
   /// Whether everything is settled that can be. What was set aside is tried once more, at the end,
-  /// where a worker is left that has not failed on it.
+  /// by one worker after the other of those that have not failed on it.
   bool finished() {
     if (unsettled_ > set_aside_) return false;
     if (std::exchange(retried_, true)) return true;
@@ -227,11 +227,15 @@ class EvaluationPool::Round {
     Failures& failures = failures_[index];
     failures.places.insert(place);
     failures.last = failure;
-    if (pool_.options_.workers_differ && !failures.last_try) {
-      blame(place, index, failures);
-    } else {
+    if (!pool_.options_.workers_differ) {
       set_aside(index, failures);
       if (++failures_in_a_row_ >= most_failures_in_a_row) stop(what_could_not_be_made());
+    } else if (!failures.last_try) {
+      blame(place, index, failures);
+    } else if (has_hope(failures)) {
+      ready_.insert(index);
+    } else {
+      set_aside(index, failures);
     }
     wake_all();
   }

@@ -53,5 +53,5 @@ build_static "$curl" -DBUILD_CURL_EXE=OFF -DHTTP_ONLY=ON -DCURL_USE_OPENSSL=ON -
   -DCURL_CA_PATH=/etc/ssl/certs
 touch "$prefix.new/complete"
 mv "$prefix.new" "$prefix"
-# The packages' own configuration names the folder that they were installed to.
-grep -rlF "$prefix.new" "$prefix" --include='*.cmake' | xargs -r sed -i "s|$prefix.new|$prefix|g"
+# A package's own configuration may name the folder that it was installed to.
+{ grep -rlF "$prefix.new" "$prefix" --include='*.cmake' || true; } | xargs -r sed -i "s|$prefix.new|$prefix|g"

@@ -106,11 +106,11 @@ TEST(OutcomeFromRecord, RefusesWhatItCannotUse) {
 TEST(OutcomeFromRecord, SpillsOfAnyNumberOfKernelsAddUp) {
   const std::string most = std::to_string(INT64_MAX >> 24);
   const std::string kernel = R"({"registers": 1, "spill_load_bytes": 0, "spill_store_bytes": )";
-  boost::json::array kernels(1u << 20, boost::json::parse(kernel + most + "}"));
+  boost::json::array kernels(1u << 16, boost::json::parse(kernel + most + "}"));
   boost::json::object record{{"status", "crashed"}, {"message", ""}, {"resources", kernels}};
   const auto outcome = outcome_from_record(record, "line 3");
   ASSERT_TRUE(outcome) << outcome.error().message;
-  EXPECT_EQ(outcome->spill_bytes, (INT64_MAX >> 24) << 20);
+  EXPECT_EQ(outcome->spill_bytes, (INT64_MAX >> 24) << 16);
   kernels.resize(1);
   kernels[0].at("spill_load_bytes") = INT64_MAX >> 23;
   record["resources"] = kernels;

@@ -25,20 +25,16 @@ constexpr std::chrono::seconds patience{60};
 EvaluationReport evaluate_in_turn(const Candidate& candidate, const EvaluateOptions& options,
                                   bool may_wait,
                                   const std::function<void(const std::string&)>& say) {
-  const auto failed = [&](const Error& error) {
-    EvaluationReport report = blank_report(candidate);
-    report.failure = error.message;
-    return report;
-  };
   const Result<std::string> uuid = device_uuid(options.device);
-  if (!uuid) return failed(uuid.error());
+  if (!uuid) return not_evaluated(candidate, uuid.error().message);
   std::optional<GpuLock::Clock::time_point> deadline;
   if (!may_wait) deadline = GpuLock::Clock::now() + patience;
   const Result<Ok> free = wait_for_gpu(*uuid, deadline, [&](const std::string& holder) {
     if (say)
       say("GPU " + std::to_string(options.device) + " is taken by " + holder + ": waiting for it");
   });
-  return free ? evaluate_in_own_process(candidate, options) : failed(free.error());
+  if (!free) return not_evaluated(candidate, free.error().message);
+  return evaluate_in_own_process(candidate, options);
 }
 
 }  // namespace

@@ -18,12 +18,6 @@ namespace {
 /// The limits are those of the processes that the worker starts. It may wait for its GPU.
 constexpr std::chrono::hours long_enough{24 * 30};
 
-EvaluationReport failed(const Candidate& candidate, const std::string& why) {
-  EvaluationReport report = blank_report(candidate);
-  report.failure = why;
-  return report;
-}
-
 std::string how_it_ended(const ChildOutcome& outcome) {
   const std::string words = outcome.last_words.empty() ? "" : ": " + outcome.last_words;
   if (outcome.end == ChildOutcome::End::signalled) {
@@ -57,6 +51,12 @@ Result<Ok> wait_for_gpu(const std::string& uuid, std::optional<GpuLock::Clock::t
   return Ok{};
 }
 
+EvaluationReport not_evaluated(const Candidate& candidate, const std::string& why) {
+  EvaluationReport report = blank_report(candidate);
+  report.failure = why;
+  return report;
+}
+
 EvaluationReport evaluate_in_own_process(const Candidate& candidate,
                                          const EvaluateOptions& options) {
   EvaluateOptions alone = options;
@@ -70,13 +70,14 @@ EvaluationReport evaluate_in_own_process(const Candidate& candidate,
   command.startup_deadline = long_enough;
   command.run_deadline = long_enough;
   const Result<ChildOutcome> outcome = run_child(command);
-  if (!outcome) return failed(candidate, outcome.error().message);
+  if (!outcome) return not_evaluated(candidate, outcome.error().message);
   if (outcome->end != ChildOutcome::End::exited || outcome->code != 0) {
-    return failed(candidate, "the process that evaluates on GPU " + std::to_string(options.device) +
-                                 " " + how_it_ended(*outcome));
+    return not_evaluated(candidate, "the process that evaluates on GPU " +
+                                        std::to_string(options.device) + " " +
+                                        how_it_ended(*outcome));
   }
   Result<EvaluationReport> report = report_from_json(outcome->result);
-  return report ? std::move(*report) : failed(candidate, report.error().message);
+  return report ? std::move(*report) : not_evaluated(candidate, report.error().message);
 }
 
 int run_gpu_worker(

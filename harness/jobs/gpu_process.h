@@ -25,6 +25,9 @@ void see_one_gpu_alone(int device);
 Result<Ok> wait_for_gpu(const std::string& uuid, std::optional<GpuLock::Clock::time_point> deadline,
                         const GpuLock::OnWait& on_wait);
 
+/// That a candidate could not be evaluated, and why.
+EvaluationReport not_evaluated(const Candidate& candidate, const std::string& why);
+
 /// Evaluates a candidate in a process that sees the GPU of the options alone, as its number 0.
 /// Waits for its end.
 EvaluationReport evaluate_in_own_process(const Candidate& candidate,

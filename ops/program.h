@@ -33,6 +33,9 @@ struct CompileOptions {
   std::map<std::string, std::string> defines;
 };
 
+/// What a program's workspaces and the variables of its device code may have together.
+constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
+
 /// Scratch memory that the harness allocates, poisons and guards. Its content at the first launch
 /// is undefined.
 struct Workspace {

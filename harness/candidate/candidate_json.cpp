@@ -19,7 +19,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t max_workspace_bytes = std::int64_t{8} << 30;
 constexpr std::array<std::int64_t, 3> max_grid = {2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> max_block = {1024, 1024, 64};
 constexpr std::int64_t max_block_threads = 1024;

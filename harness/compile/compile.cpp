@@ -422,8 +422,32 @@ std::vector<KernelResources> launched_kernels(const Program& program,
   return launched;
 }
 
+namespace {
+
+/// Memory that no plan names is filled with nothing before a run; it has the same limit.
+Result<Ok> check_device_memory(const Program& program, const CompiledProgram& compiled,
+                               const std::string& where) {
+  std::uint64_t bytes = 0;
+  for (const Workspace& workspace : program.workspaces) {
+    bytes += static_cast<std::uint64_t>(workspace.bytes);
+  }
+  const auto count = [&](const CompiledProgram& module) {
+    const std::uint64_t own = static_device_bytes(module.cubin);
+    bytes = own > max_workspace_bytes ? own : bytes + own;
+    return bytes <= max_workspace_bytes;
+  };
+  if (count(compiled) && std::all_of(compiled.modules.begin(), compiled.modules.end(), count)) {
+    return Ok{};
+  }
+  return Error{where + ": workspaces and __device__ variables have " + std::to_string(bytes) +
+               " bytes or more; expected at most " + std::to_string(max_workspace_bytes)};
+}
+
+}  // namespace
+
 Result<Ok> check_launches(const Program& program, const CompiledProgram& compiled,
                           const std::string& where) {
+  if (auto checked = check_device_memory(program, compiled, where); !checked) return checked;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const auto* launch = std::get_if<KernelLaunch>(&program.steps[i]);
     if (!launch) continue;

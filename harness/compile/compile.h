@@ -96,8 +96,9 @@ bool may_run_on(const Program& program, const std::string& target);
 std::vector<KernelResources> launched_kernels(const Program& program,
                                               const CompiledProgram& compiled);
 
-/// Every launch of the plan against what was compiled: the kernel exists, and the number and sizes
-/// of arguments are those of its parameters. `where` starts the message.
+/// The plan against what was compiled: each launch's kernel exists, the number and sizes of
+/// arguments are those of its parameters, and the variables of the device code are not too large.
+/// `where` starts the message.
 Result<Ok> check_launches(const Program& program, const CompiledProgram& compiled,
                           const std::string& where);
 

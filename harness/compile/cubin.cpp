@@ -216,6 +216,18 @@ Result<std::vector<KernelResources>> read_cubin(std::string_view cubin) {
   return result;
 }
 
+std::uint64_t static_device_bytes(std::string_view cubin) {
+  const auto sections = read_sections(cubin);
+  if (!sections) return 0;
+  std::uint64_t bytes = 0;
+  for (const Section& section : *sections) {
+    const bool counts = section.name == ".nv.global" || section.name == ".nv.global.init";
+    // Sizes are not trusted: a sum that overflows is as good as the largest.
+    if (counts && __builtin_add_overflow(bytes, section.size, &bytes)) return ~std::uint64_t{0};
+  }
+  return bytes;
+}
+
 Result<ComputeCapability> cubin_capability(std::string_view cubin) {
   const auto header = read_at<Elf64_Ehdr>(cubin, 0);
   if (!header || !read_sections(cubin)) return Error{"is not a cubin that can be read"};

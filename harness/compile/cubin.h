@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,10 @@ namespace rekernel {
 /// The format is undocumented. What is read here was observed in the output of CUDA 12 and 13: ELF
 /// with one section .nv.info for the file and one .nv.info.<kernel> each, made of small records.
 Result<std::vector<KernelResources>> read_cubin(std::string_view cubin);
+
+/// Device memory of the variables outside of functions, in bytes. 0 where it cannot be read, which
+/// read_cubin tells.
+std::uint64_t static_device_bytes(std::string_view cubin);
 
 /// The compute capability that a cubin was made for. The bytes are not trusted.
 Result<ComputeCapability> cubin_capability(std::string_view cubin);

@@ -367,5 +367,24 @@ TEST_F(NvrtcCompiler, LaunchesMustFitTheKernels) {
             "f: launches[1].kernel: no kernel \"k\" in the source; it has none");
 }
 
+TEST_F(NvrtcCompiler, VariablesOfDeviceCodeCountAsWorkspaces) {
+  const CompiledProgram code = compiled(
+      program("__device__ char zeroed[3ull << 30];\n"
+              "__device__ int counted = 7;\n"
+              "extern \"C\" __global__ void k() { zeroed[0] = static_cast<char>(counted); }\n"));
+  EXPECT_EQ(static_device_bytes(code.cubin), (3ull << 30) + 4);
+  EXPECT_EQ(static_device_bytes(code.cubin.substr(0, 100)), 0u);
+  Program fits = plan("k", {});
+  fits.workspaces = {{"w", std::int64_t{4} << 30}};
+  EXPECT_TRUE(check_launches(fits, code, "f"));
+  fits.workspaces = {{"w", std::int64_t{5} << 30}};
+  EXPECT_EQ(check_launches(fits, code, "f").error().message,
+            "f: workspaces and __device__ variables have 8589934596 bytes or more; expected at "
+            "most 8589934592");
+  CompiledProgram twice = code;
+  twice.modules = {code, code};
+  EXPECT_FALSE(check_launches(plan("k", {}), twice, "f"));
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -11,7 +11,7 @@
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/statistics.h"
-#include "harness/gpu/cuda.h"
+#include "harness/gpu/identity.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 
@@ -96,9 +96,9 @@ int capture_command(const std::vector<std::string>& arguments) {
   if (fs::exists(folder)) {
     return bad_input({folder.string() + " exists already; choose another --name"});
   }
-  const Result<ComputeCapability> capability = compute_capability(request.device);
-  if (!capability) return bad_input(capability.error());
-  const std::vector<Arch> archs = archs_on(*capability);
+  const Result<GpuIdentity> gpu = identify_gpu(request.device);
+  if (!gpu) return bad_input(gpu.error());
+  const std::vector<Arch> archs = archs_on(gpu->capability);
   if (archs.empty()) return bad_input({"this GPU is older than sm_80"});
   request.arch = archs.back();
 

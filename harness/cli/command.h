@@ -29,7 +29,6 @@ int bench_command(const std::vector<std::string>& arguments);
 int capture_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int compile_worker_command(const std::vector<std::string>& arguments);
-int gpu_worker_command(const std::vector<std::string>& arguments);
 int evaluate_job_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 int errors_command(const std::vector<std::string>& arguments);

@@ -12,9 +12,10 @@
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
+#include "harness/evaluation/launcher.h"
 #include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
-#include "harness/jobs/gpu_process.h"
+#include "harness/gpu/identity.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
 #include "replay/evaluation_pool.h"
@@ -93,7 +94,7 @@ class ErrorMeasurement {
     if (subject.source == ErrorSource::scaffold) {
       options.references = library_reference_ids(subject.candidate.problem);
     }
-    return evaluate_in_own_process(subject.candidate, options);
+    return LocalLauncher().evaluate(subject.candidate, options);
   }
 
   /// Never called twice at a time.
@@ -210,11 +211,12 @@ int errors_command(const std::vector<std::string>& arguments) {
   // All of these share the GPUs with each other, and with nobody whose times count.
   std::vector<GpuLock> locks;
   for (const int device : *devices) {
-    const Result<std::string> uuid = device_uuid(device);
-    if (!uuid) return bad_input(uuid.error());
-    Result<GpuLock> lock = GpuLock::acquire(*uuid, std::nullopt, [&](const std::string& holder) {
-      std::cerr << "GPU " << device << " is taken by " << holder << ": waiting for it …\n";
-    });
+    const Result<GpuIdentity> gpu = identify_gpu(device);
+    if (!gpu) return bad_input(gpu.error());
+    Result<GpuLock> lock =
+        GpuLock::acquire(gpu->uuid, std::nullopt, [&](const std::string& holder) {
+          std::cerr << "GPU " << device << " is taken by " << holder << ": waiting for it …\n";
+        });
     if (!lock) return bad_input(lock.error());
     locks.push_back(std::move(*lock));
   }

@@ -138,7 +138,6 @@ int evaluate_command(const std::vector<std::string>& arguments) {
 
   Result<Candidate> candidate = load_candidate(parsed.get<std::string>("directory"));
   if (!candidate) return bad_input(candidate.error());
-  if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
 
   EvaluateOptions evaluate_options;
   evaluate_options.samples = parsed.get<int>("samples");

@@ -6,8 +6,7 @@
 
 #include "harness/cli/references.h"
 #include "harness/compile/compile.h"
-#include "harness/gpu/cuda.h"
-#include "harness/jobs/gpu_process.h"
+#include "harness/evaluation/launcher.h"
 
 namespace rekernel {
 
@@ -20,22 +19,6 @@ constexpr std::size_t cores_of_a_gpu = 2;
 
 /// How long others may hold a GPU before its candidates go to another one, if there is one.
 constexpr std::chrono::seconds patience{60};
-
-/// Evaluates where nobody else does, and tells whom it waits for.
-EvaluationReport evaluate_in_turn(const Candidate& candidate, const EvaluateOptions& options,
-                                  bool may_wait,
-                                  const std::function<void(const std::string&)>& say) {
-  const Result<std::string> uuid = device_uuid(options.device);
-  if (!uuid) return not_evaluated(candidate, uuid.error().message);
-  std::optional<GpuLock::Clock::time_point> deadline;
-  if (!may_wait) deadline = GpuLock::Clock::now() + patience;
-  const Result<Ok> free = wait_for_gpu(*uuid, deadline, [&](const std::string& holder) {
-    if (say)
-      say("GPU " + std::to_string(options.device) + " is taken by " + holder + ": waiting for it");
-  });
-  if (!free) return not_evaluated(candidate, free.error().message);
-  return evaluate_in_own_process(candidate, options);
-}
 
 }  // namespace
 
@@ -105,10 +88,11 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
     evaluate.references = references;
     std::vector<int> ordinals;
     for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
-    const bool may_wait = gpus.size() == 1;
+    std::optional<std::chrono::seconds> longest_wait;
+    if (gpus.size() > 1) longest_wait = patience;
     return gpu_workers(ordinals, evaluate,
-                       [may_wait, say](const Candidate& candidate, const EvaluateOptions& own) {
-                         return evaluate_in_turn(candidate, own, may_wait, say);
+                       [longest_wait, say](const Candidate& candidate, const EvaluateOptions& own) {
+                         return LocalLauncher(nullptr, say, longest_wait).evaluate(candidate, own);
                        });
   };
   return options;

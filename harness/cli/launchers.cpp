@@ -14,7 +14,6 @@
 #include "harness/cli/evaluators.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/jobs/command_launcher.h"
-#include "harness/jobs/gpu_process.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 
@@ -289,7 +288,6 @@ Result<LaunchedEvaluator> launched_evaluator(
 
 int evaluate_job_command(const std::vector<std::string>& arguments) {
   if (arguments.size() != 2) return bad_input({"evaluate-job: expected FOLDER KEY"});
-  see_one_gpu_alone(0);
   const Result<Ok> done = run_job(
       arguments[0], arguments[1], [](const Candidate& candidate, const EvaluateOptions& options) {
         EvaluationReport report = LocalLauncher().evaluate(candidate, options);
@@ -297,14 +295,6 @@ int evaluate_job_command(const std::vector<std::string>& arguments) {
         return report;
       });
   return done ? exit_good : bad_input(done.error());
-}
-
-int gpu_worker_command(const std::vector<std::string>& arguments) {
-  if (arguments.size() != 1) return bad_input({"gpu-worker: expected the number of a GPU"});
-  return run_gpu_worker(arguments[0],
-                        [](const Candidate& candidate, const EvaluateOptions& options) {
-                          return LocalLauncher().evaluate(candidate, options);
-                        });
 }
 
 }  // namespace rekernel

@@ -35,7 +35,6 @@ constexpr std::array commands{
 /// Started by this program for itself.
 constexpr std::array workers{
     Command{"evaluate-job", "", rekernel::evaluate_job_command},
-    Command{"gpu-worker", "", rekernel::gpu_worker_command},
     Command{"compile-worker", "", rekernel::compile_worker_command},
     Command{"referee-worker", "", rekernel::referee_worker_command},
     Command{"runner-worker", "", rekernel::runner_worker_command},

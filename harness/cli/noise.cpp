@@ -108,7 +108,6 @@ int noise_command(const std::vector<std::string>& arguments) {
     if (!subject) return bad_input(subject.error());
     subjects.push_back(std::move(*subject));
   }
-  if (Result<int> devices = device_count(); !devices) return bad_input(devices.error());
 
   std::filesystem::path recorded;
   NoiseRecord record;

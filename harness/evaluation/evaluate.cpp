@@ -106,6 +106,12 @@ EvaluationReport blank_report(const Candidate& candidate) {
   return report;
 }
 
+EvaluationReport not_evaluated(const Candidate& candidate, const std::string& why) {
+  EvaluationReport report = blank_report(candidate);
+  report.failure = why;
+  return report;
+}
+
 boost::json::object to_json(const EvaluateOptions& options) {
   boost::json::object json{
       {"mode", mode_names.at(static_cast<std::size_t>(options.mode)).second},

@@ -31,7 +31,7 @@ struct EvaluateOptions {
       references;  ///< ids to time beside the candidate; the first is the headline
   std::vector<std::string>
       external_references;  ///< ids of references in a process of their own (PyTorch)
-  int device = 0;
+  int device = 0;           ///< number of the GPU for the launcher and for external references
   int samples = 60;  ///< timed samples of each subject; `errors` judges so many and times none
   std::optional<std::uint64_t> seed;  ///< first of the seeds; fresh ones if absent
   bool stress = true;                 ///< run the stress inputs for the `robust` badge
@@ -82,5 +82,11 @@ Result<EvaluationReport> report_from_json(const std::string& text);
 
 /// What an evaluation says of a candidate before anything was found out.
 EvaluationReport blank_report(const Candidate& candidate);
+/// That a candidate could not be evaluated, and why.
+EvaluationReport not_evaluated(const Candidate& candidate, const std::string& why);
+
+/// The number of the GPU for the processes of an evaluation: the launcher hides the others from
+/// them, on each of which they would spend time.
+constexpr int evaluated_gpu = 0;
 
 }  // namespace rekernel

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "harness/candidate/candidate.h"
 #include "harness/evaluation/evaluate.h"
+#include "harness/gpu/identity.h"
 #include "harness/process/isolate.h"
 
 namespace rekernel {
@@ -36,18 +39,25 @@ class LocalLauncher : public EvaluationLauncher {
  public:
   /// `session` gives the external references that options name; it may be absent where none are. An
   /// evaluation that takes times has the GPU for itself: others of ours queue for it, and `waiting`
-  /// is told who has it; another process that computes there is a failure that names it.
+  /// is told who has it; after more than `patience`, and where another process computes there, it
+  /// is a failure that names that.
   explicit LocalLauncher(ExternalSession* session = nullptr,
-                         std::function<void(const std::string&)> waiting = {})
-      : session_(session), waiting_(std::move(waiting)) {}
+                         std::function<void(const std::string&)> waiting = {},
+                         std::optional<std::chrono::seconds> patience = {})
+      : session_(session), waiting_(std::move(waiting)), patience_(patience) {}
   EvaluationReport evaluate(const Candidate& candidate, const EvaluateOptions& options) override;
 
  private:
-  EvaluationReport evaluate_alone(const Candidate& candidate, const EvaluateOptions& options);
-  EvaluationReport start_and_wait(const Candidate& candidate, const EvaluateOptions& options);
+  EvaluationReport evaluate_alone(const Candidate& candidate, const EvaluateOptions& options,
+                                  const GpuIdentity& gpu);
+  EvaluationReport start_and_wait(const Candidate& candidate, const EvaluateOptions& options,
+                                  const GpuIdentity& gpu);
+  EvaluationReport start_processes(const Candidate& candidate, const EvaluateOptions& options,
+                                   const GpuIdentity& gpu);
 
   ExternalSession* session_;
   std::function<void(const std::string&)> waiting_;
+  std::optional<std::chrono::seconds> patience_;
 };
 
 }  // namespace rekernel

@@ -198,13 +198,15 @@ EvaluationReport evaluate_with(const Occasion& occasion, Connections connections
       report.faulted = failure.kind() == RunnerFailure::Kind::faulted;
       report.runner_is_gone = failure.kind() == RunnerFailure::Kind::gone;
     }
+    rig.hang_up();
+    occasion.finished(report);
   });
 }
 
 EvaluationReport run_once(const Occasion& occasion) {
   return reported(occasion.candidate, [&](EvaluationReport& report) {
     Evaluation& result = report.evaluation;
-    const Device device = or_setup_failure(Device::open(occasion.options.device));
+    const Device device = or_setup_failure(Device::open(evaluated_gpu));
     const DeviceProperties& properties = device.properties();
     report.device = properties;
     result.target = Compiler::target_for_device(properties.major, properties.minor);

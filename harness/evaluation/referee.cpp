@@ -89,28 +89,36 @@ int run_referee_worker(const ReferenceSource& references) {
     if (!started) report_started(result_descriptor, new_cache_entries());
     started = true;
   };
+  const auto finish = [&start](const EvaluationReport& report) {
+    start();
+    write_all(result_descriptor, boost::json::serialize(to_json(report)));
+    // CUDA's own destructors can hang; everything is said.
+    ::_exit(0);
+  };
   EvaluationReport report;
   const Result<std::string> text = read_field(STDIN_FILENO);
   Result<Request> request = text ? read_request(*text) : Result<Request>(text.error());
   if (!request) {
     report.evaluation.status = Status::invalid_plan;
     report.evaluation.message = request.error().message;
-  } else {
-    const Occasion occasion{request->candidate, *find_problem(request->candidate.problem),
-                            request->options,   references,
-                            read_compiled,      start};
-    try {
-      report = request->options.mode == EvaluateOptions::Mode::once
-                   ? run_once(occasion)
-                   : evaluate_with(occasion, inherited_connections(*request));
-    } catch (const std::exception& error) {
-      report.failure = error.what();
-    }
+    finish(report);
   }
-  start();
-  write_all(result_descriptor, boost::json::serialize(to_json(report)));
-  // CUDA's own destructors can hang; everything is said.
-  ::_exit(0);
+  const Occasion occasion{request->candidate,
+                          *find_problem(request->candidate.problem),
+                          request->options,
+                          references,
+                          read_compiled,
+                          start,
+                          finish};
+  try {
+    report = request->options.mode == EvaluateOptions::Mode::once
+                 ? run_once(occasion)
+                 : evaluate_with(occasion, inherited_connections(*request));
+  } catch (const std::exception& error) {
+    report.failure = error.what();
+  }
+  finish(report);
+  return 0;
 }
 
 }  // namespace rekernel

@@ -34,9 +34,9 @@ Surroundings surroundings_of(const EvaluateOptions& options) {
   return options.mode == Mode::diagnosis ? Surroundings::bands : Surroundings::hole;
 }
 
-Device opened(const EvaluateOptions& options, EvaluationReport& report) {
-  Device device = or_setup_failure(Device::open(options.device));
-  or_setup_failure(check_memory_sharing(options.device));
+Device opened(EvaluationReport& report) {
+  Device device = or_setup_failure(Device::open(evaluated_gpu));
+  or_setup_failure(check_memory_sharing(evaluated_gpu));
   report.device = device.properties();
   return device;
 }
@@ -86,7 +86,7 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
       options(options),
       source(source),
       laps(laps),
-      device(opened(options, report)),
+      device(opened(report)),
       target(Compiler::target_for_device(device.properties().major, device.properties().minor)),
       programs(problem, target),
       monitor(monitor_of(device)),
@@ -157,6 +157,12 @@ void Rig::prepare_references() {
       prepared.unavailable = made.error().message;
     }
     references.push_back(std::move(prepared));
+  }
+}
+
+void Rig::hang_up() {
+  for (RemoteRunner* process : {runner.get(), repetition.get(), libraries.get()}) {
+    if (process) process->hang_up();
   }
 }
 

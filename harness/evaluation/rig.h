@@ -90,6 +90,9 @@ class Rig {
   Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
       const ReferenceSource& source, Connections connections, EvaluationReport& report, Laps& laps);
 
+  /// Lets the other processes end; they need not wait for each other.
+  void hang_up();
+
   /// Whether the device runs what the candidate is written for; why not.
   std::optional<Rejection> check_architecture() const;
 

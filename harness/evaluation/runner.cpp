@@ -13,6 +13,7 @@
 #include "harness/base/cache.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/evaluate.h"
 #include "harness/gpu/shared_memory.h"
 #include "harness/process/channel.h"
 #include "harness/process/isolate.h"
@@ -220,7 +221,7 @@ class Runner {
 
 int run_runner_worker(const std::vector<std::string>& arguments, const ReferenceMaker& references) {
   constexpr int failed = 2;
-  const Problem* problem = arguments.size() == 2 ? find_problem(arguments[1]) : nullptr;
+  const Problem* problem = arguments.size() == 1 ? find_problem(arguments[0]) : nullptr;
   if (!problem || ::fcntl(first_inherited_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
     return failed;  // started by hand: there is nobody to serve
   }
@@ -229,7 +230,7 @@ int run_runner_worker(const std::vector<std::string>& arguments, const Reference
   if (!sandbox_is_refused()) (void)lock_down().ok();
   keep_cache_entries_for_parent();
   try {
-    Result<Device> device = Device::open(static_cast<int>(number(arguments[0])));
+    Result<Device> device = Device::open(evaluated_gpu);
     if (!device) {
       (void)channel.send({"failed", device.error().message}).ok();
       leave(failed);

@@ -25,8 +25,7 @@ namespace rekernel {
 /// A run is issued whole before "armed": the stream waits until the word `go` is the ticket, and
 /// sets the word `done` to it behind the plan.
 ///
-/// Serves until the referee hangs up; returns the exit status. `arguments`: the device's number,
-/// the problem's id.
+/// Serves until the referee hangs up; returns the exit status. `arguments`: the problem's id.
 int run_runner_worker(const std::vector<std::string>& arguments, const ReferenceMaker& references);
 
 }  // namespace rekernel

@@ -41,6 +41,11 @@ int device_attribute(CUdevice device, CUdevice_attribute attribute) {
   return value;
 }
 
+ComputeCapability capability_of(CUdevice device) {
+  return {device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+          device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
+}
+
 std::string uuid_of(CUdevice device) {
   CUuuid uuid{};
   REKERNEL_CUDA(cuDeviceGetUuid(&uuid, device));
@@ -64,8 +69,8 @@ DeviceProperties read_properties(CUdevice device) {
   std::size_t memory = 0;
   REKERNEL_CUDA(cuDeviceTotalMem(&memory, device));
   properties.memory_bytes = static_cast<std::int64_t>(memory);
-  properties.major = device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  properties.minor = device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  properties.major = capability_of(device).major;
+  properties.minor = capability_of(device).minor;
   properties.multiprocessors = device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   properties.l2_bytes = device_attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   properties.shared_bytes_per_block =
@@ -123,14 +128,13 @@ Result<CUdevice> find_device(int ordinal) {
 Result<ComputeCapability> compute_capability(int ordinal) {
   const Result<CUdevice> device = find_device(ordinal);
   if (!device) return device.error();
-  return ComputeCapability{device_attribute(*device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                           device_attribute(*device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)};
+  return capability_of(*device);
 }
 
-Result<std::string> device_uuid(int ordinal) {
+Result<GpuIdentity> cuda_identity(int ordinal) {
   const Result<CUdevice> device = find_device(ordinal);
   if (!device) return device.error();
-  return uuid_of(*device);
+  return GpuIdentity{uuid_of(*device), capability_of(*device)};
 }
 
 Result<bool> reaches_host_memory(int ordinal) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/gpu/capability.h"
+#include "harness/gpu/identity.h"
 #include "harness/gpu/library.h"
 #include "ops/result.h"
 
@@ -75,8 +76,8 @@ struct DeviceProperties {
 /// Of a device, without a context on it: no memory of the device is taken.
 Result<ComputeCapability> compute_capability(int ordinal);
 
-/// Of a device, without a context on it: 32 hexadecimal digits.
-Result<std::string> device_uuid(int ordinal);
+/// The same with its UUID; identify_gpu asks for less time.
+Result<GpuIdentity> cuda_identity(int ordinal);
 
 /// Whether kernels on a device can address all host memory of their process (HMM, ATS).
 Result<bool> reaches_host_memory(int ordinal);

@@ -20,6 +20,11 @@ using PowerUsage = int(Device, unsigned*);
 using ThrottleReasons = int(Device, unsigned long long*);
 using RunningProcesses = int(Device, unsigned* count, void* processes);
 using ErrorString = const char*(int);
+using Count = int(unsigned*);
+using HandleByIndex = int(unsigned, Device*);
+using Uuid = int(Device, char*, unsigned);
+using Capability = int(Device, int* major, int* minor);
+using MigMode = int(Device, unsigned* present, unsigned* pending);
 
 constexpr int success = 0;
 constexpr int insufficient_size = 7;
@@ -202,6 +207,58 @@ Result<std::vector<GpuContext>> GpuMonitor::contexts() const {
     }
   }
   return result;
+}
+
+namespace {
+
+Result<GpuIdentity> identity_of(const DynamicLibrary& library, nvml::Device device) {
+  nvml::Uuid* uuid = nullptr;
+  nvml::Capability* capability = nullptr;
+  nvml::MigMode* mig_mode = nullptr;
+  unsigned divided = 0;
+  unsigned pending = 0;
+  // Boards that cannot be divided have no mode.
+  if (library.load("nvmlDeviceGetMigMode", mig_mode)) mig_mode(device, &divided, &pending);
+  char text[96] = {};
+  GpuIdentity identity;
+  if (divided || !library.load("nvmlDeviceGetUUID", uuid) ||
+      !library.load("nvmlDeviceGetCudaComputeCapability", capability) ||
+      uuid(device, text, sizeof text) != nvml::success ||
+      capability(device, &identity.capability.major, &identity.capability.minor) != nvml::success) {
+    return Error{"NVML does not tell what CUDA calls the GPU"};
+  }
+  identity.uuid = std::string(text).substr(std::strlen("GPU-"));
+  std::erase(identity.uuid, '-');
+  return identity;
+}
+
+}  // namespace
+
+Result<GpuIdentity> nvml_identity(const std::string& uuid) {
+  const Result<DynamicLibrary> library = open_nvml();
+  if (!library) return library.error();
+  nvml::HandleByUuid* by_uuid = nullptr;
+  nvml::Device device = nullptr;
+  if (!library->load("nvmlDeviceGetHandleByUUID", by_uuid) ||
+      by_uuid(uuid.c_str(), &device) != nvml::success) {
+    return Error{"NVML does not know the GPU " + uuid};
+  }
+  return identity_of(*library, device);
+}
+
+Result<GpuIdentity> nvml_identity_of_only_gpu() {
+  const Result<DynamicLibrary> library = open_nvml();
+  if (!library) return library.error();
+  nvml::Count* count = nullptr;
+  nvml::HandleByIndex* by_index = nullptr;
+  unsigned gpus = 0;
+  nvml::Device device = nullptr;
+  if (!library->load("nvmlDeviceGetCount_v2", count) ||
+      !library->load("nvmlDeviceGetHandleByIndex_v2", by_index) || count(&gpus) != nvml::success ||
+      gpus != 1 || by_index(0, &device) != nvml::success) {
+    return Error{"NVML does not know one GPU alone"};
+  }
+  return identity_of(*library, device);
 }
 
 Result<std::string> driver_version_text() {

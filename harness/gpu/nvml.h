@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/gpu/identity.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -46,6 +47,12 @@ class GpuMonitor {
   struct State;
   std::shared_ptr<const State> state_;
 };
+
+/// Of the GPU with this UUID, "GPU-01234567-89ab-…", or of the only one of the machine. An error
+/// where there is none or another number of them, or where it is divided into instances (MIG),
+/// which CUDA counts in its place.
+Result<GpuIdentity> nvml_identity(const std::string& uuid);
+Result<GpuIdentity> nvml_identity_of_only_gpu();
 
 /// "NVIDIA driver 580.95.05", or an error when there is none.
 Result<std::string> driver_version_text();

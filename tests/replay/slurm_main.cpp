@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "harness/compile/compile_isolated.h"
-#include "harness/jobs/gpu_process.h"
 #include "harness/jobs/job_folder.h"
 
 namespace rekernel {
@@ -66,19 +65,6 @@ EvaluationReport made_up(const std::filesystem::path& folder, const std::string&
   return report;
 }
 
-/// Tells what it sees; dies where its candidate says so.
-EvaluationReport on_gpu(const Candidate& candidate, const EvaluateOptions& options) {
-  if (candidate.name == "dies") {
-    std::fprintf(stderr, "the driver is gone\n");
-    ::_exit(9);
-  }
-  if (candidate.name == "throws") throw std::runtime_error("no such GPU");
-  EvaluationReport report = blank_report(candidate);
-  report.evaluation.message = std::string("GPU ") + std::getenv("CUDA_VISIBLE_DEVICES") + " as " +
-                              std::to_string(options.device);
-  return report;
-}
-
 }  // namespace
 }  // namespace rekernel
 
@@ -95,7 +81,6 @@ int main(int argc, char** argv) {
     if (!done) std::fprintf(stderr, "%s\n", done.error().message.c_str());
     return done ? 0 : 2;
   }
-  if (role == "gpu-worker" && argc == 3) return run_gpu_worker(argv[2], on_gpu);
   if (role == "submit" && argc == 3) return submit_slow_candidates(argv[2]);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -16,7 +16,6 @@
 
 #include "fakes.h"
 #include "harness/jobs/command_launcher.h"
-#include "harness/jobs/gpu_process.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 #include "harness/process/tool.h"
@@ -575,49 +574,6 @@ TEST(JobFolder, KnowsACutFile) {
   other.report.evaluation.target = "sm_89";
   EXPECT_EQ(folder->refusal(other, "sm_90a", false),
             "node " + other.node + ": its GPU runs sm_89, the search writes code for sm_90a");
-}
-
-TEST(GpuProcess, SeesOneGpuAlone) {
-  EXPECT_EQ(visible_alone(nullptr, 3), "3");
-  EXPECT_EQ(visible_alone("4,6,GPU-0b1", 0), "4");
-  EXPECT_EQ(visible_alone("4,6,GPU-0b1", 2), "GPU-0b1");
-  EXPECT_EQ(visible_alone("4", 1), "");  // no GPU, and not another one
-  ::setenv("CUDA_VISIBLE_DEVICES", "5,7,9", 1);
-  EvaluateOptions options;
-  options.device = 2;
-  const EvaluationReport report = evaluate_in_own_process(named("plain"), options);
-  EXPECT_EQ(report.failure, "");
-  EXPECT_EQ(report.evaluation.kernel, "plain");
-  EXPECT_EQ(report.evaluation.message, "GPU 9 as 0");
-  ::unsetenv("CUDA_VISIBLE_DEVICES");
-  EXPECT_EQ(evaluate_in_own_process(named("throws"), options).failure, "no such GPU");
-  EXPECT_EQ(evaluate_in_own_process(named("dies"), options).failure,
-            "the process that evaluates on GPU 2 ended with status 9: the driver is gone");
-}
-
-TEST(GpuProcess, WaitsForAGpuThatAnotherEvaluationHolds) {
-  const std::string uuid = "test-" + std::to_string(::getpid());
-  std::string told;
-  const auto tell = [&](const std::string& holder) { told = holder; };
-  {
-    const Result<GpuLock> held = GpuLock::acquire(uuid, std::nullopt, {});
-    ASSERT_TRUE(held) << held.error().message;
-    const Result<Ok> waited = wait_for_gpu(uuid, GpuLock::Clock::now(), tell);
-    ASSERT_FALSE(waited);
-    EXPECT_NE(waited.error().message.find(std::to_string(::getpid())), std::string::npos)
-        << waited.error().message;
-    EXPECT_NE(told.find(std::to_string(::getpid())), std::string::npos) << told;
-  }
-  told.clear();
-  EXPECT_TRUE(wait_for_gpu(uuid, GpuLock::Clock::now(), tell));
-  EXPECT_TRUE(wait_for_gpu(uuid, GpuLock::Clock::now(), tell));
-  EXPECT_EQ(told, "");
-  for (const char* folder : {"/run/lock", "/tmp"}) {
-    for (const char* end : {".lock", ".lock.next"}) {
-      std::error_code ignored;
-      fs::remove(fs::path(folder) / ("rekernel-gpu-" + uuid + end), ignored);
-    }
-  }
 }
 
 TEST(CommandLauncher, StartsAProgramBehindAPrefix) {

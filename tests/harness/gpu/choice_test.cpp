@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/gpu/identity.h"
+
 namespace rekernel {
 namespace {
 
@@ -45,6 +47,13 @@ TEST(ChoiceOfGpus, OfAnotherKindAreRefusedUnlessAskedFor) {
   const auto gpus = choose_gpus("2,3", four, std::nullopt);
   ASSERT_FALSE(gpus);
   EXPECT_TRUE(gpus.error().message.ends_with("be compared. Choose some with --gpus"));
+}
+
+TEST(VisibleAlone, IsWhatTheVariableCallsTheGpu) {
+  EXPECT_EQ(visible_alone(nullptr, 3), "3");
+  EXPECT_EQ(visible_alone("4,6,GPU-0b1", 0), "4");
+  EXPECT_EQ(visible_alone("4,6,GPU-0b1", 2), "GPU-0b1");
+  EXPECT_EQ(visible_alone("4", 1), "");  // no GPU, and not another one
 }
 
 }  // namespace

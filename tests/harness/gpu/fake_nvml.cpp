@@ -11,10 +11,34 @@ FakeNvmlLists* fake_nvml_lists() {
   return &lists;
 }
 
+constexpr const char* own_uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
+
 int nvmlInit_v2() { return 0; }
 int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
   *device = nullptr;
-  return std::strcmp(uuid, "GPU-01234567-89ab-cdef-0123-456789abcdef") == 0 ? 0 : 6;
+  return std::strcmp(uuid, own_uuid) == 0 ? 0 : 6;
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = fake_nvml_lists()->gpus;
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = nullptr;
+  return index < fake_nvml_lists()->gpus ? 0 : 2;
+}
+int nvmlDeviceGetUUID(void*, char* uuid, unsigned length) {
+  if (length <= std::strlen(own_uuid)) return 7;
+  std::strcpy(uuid, own_uuid);
+  return 0;
+}
+int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
+  *major = 9;
+  *minor = 0;
+  return 0;
+}
+int nvmlDeviceGetMigMode(void*, unsigned* present, unsigned* pending) {
+  *present = *pending = fake_nvml_lists()->divided ? 1 : 0;
+  return 0;
 }
 int nvmlDeviceGetClockInfo(void*, int, unsigned*) { return 3; }
 int nvmlDeviceGetTemperature(void*, int, unsigned*) { return 3; }

@@ -16,4 +16,6 @@ struct FakeNvmlList {
 
 struct FakeNvmlLists {
   FakeNvmlList compute, mps_clients, graphics;
+  unsigned gpus = 1;
+  bool divided = false;  ///< into instances (MIG)
 };

@@ -1,4 +1,4 @@
-// How NVML's lists of processes are read, against a stand-in for NVML. A program of its own, since
+// How NVML is read, against a stand-in for it. A program of its own, since
 // a library of that name is loaded once a process.
 
 #include <dlfcn.h>
@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "fake_nvml.h"
+#include "harness/gpu/identity.h"
 #include "harness/gpu/nvml.h"
 
 namespace rekernel {
@@ -90,6 +91,33 @@ TEST_F(NvmlContexts, AreAnErrorInAnUnknownForm) {
 
 TEST_F(NvmlContexts, AreOfTheGpuThatWasAskedFor) {
   EXPECT_FALSE(GpuMonitor::open("ffffffffffffffffffffffffffffffff"));
+}
+
+/// With CUDA_VISIBLE_DEVICES as given, null for not set.
+Result<GpuIdentity> identified(const char* visible, int ordinal = 0) {
+  visible ? ::setenv("CUDA_VISIBLE_DEVICES", visible, 1) : ::unsetenv("CUDA_VISIBLE_DEVICES");
+  Result<GpuIdentity> gpu = identify_gpu(ordinal);
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  return gpu;
+}
+
+TEST_F(NvmlContexts, IdentifyAGpuWithoutCudaWhereThatIsSure) {
+  for (const char* visible :
+       {static_cast<const char*>(nullptr), "0", "GPU-01234567-89ab-cdef-0123-456789abcdef"}) {
+    const Result<GpuIdentity> gpu = identified(visible);
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    EXPECT_EQ(gpu->uuid, "0123456789abcdef0123456789abcdef");
+    EXPECT_EQ(gpu->capability, (ComputeCapability{9, 0}));
+  }
+  // CUDA may count several in another order; a whole UUID is the same for both.
+  lists->gpus = 2;
+  EXPECT_TRUE(identified("3,GPU-01234567-89ab-cdef-0123-456789abcdef", 1));
+  EXPECT_FALSE(nvml_identity_of_only_gpu());
+  lists->gpus = 1;
+  lists->divided = true;
+  EXPECT_FALSE(nvml_identity_of_only_gpu());
+  EXPECT_FALSE(nvml_identity("GPU-01234567-89ab-cdef-0123-456789abcdef"));
+  EXPECT_FALSE(nvml_identity("GPU-00000000-89ab-cdef-0123-456789abcdef"));
 }
 
 }  // namespace

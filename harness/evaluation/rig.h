@@ -147,7 +147,8 @@ struct LoadedCandidate {
 };
 LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Evaluation& result);
 
-/// Whether kernels of ours are kept from the GPU: something else has slices of it.
+/// Whether kernels of ours are kept from the GPU at this moment: something else has slices of it,
+/// or is just leaving it.
 bool is_interrupted(const Rig& rig);
 
 }  // namespace rekernel

@@ -239,6 +239,9 @@ std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration
 
 std::optional<Rejection> Trial::look_for_company() {
   if (rig_.options.shared_gpu || !is_interrupted(rig_)) return std::nullopt;
+  // A process that is only leaving the GPU, a monitor's say, interrupts once; what works on behind
+  // its end does so in every run that is watched.
+  if (++interruptions_ == 1 && !is_interrupted(rig_)) return std::nullopt;
   // Either something of the candidate works on after its end, or somebody else does. What is the
   // candidate's ends with its process.
   rig_.runner->hang_up();

@@ -60,6 +60,7 @@ class Trial {
   const CompiledProgram& code_;
   Evaluation& result_;
   std::map<std::string, ErrorStats> reference_errors_;
+  int interruptions_ = 0;  ///< of the GPU in runs that were watched
   std::chrono::steady_clock::duration judgement_ =
       std::chrono::steady_clock::duration::max();  ///< how long one takes
 };

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 
 #include "harness/candidate/candidate.h"
 #include "harness/cli/command.h"
@@ -41,15 +42,9 @@ Result<NoiseSubject> noise_subject(const std::string& argument) {
   return NoiseSubject{std::move(*candidate), {}};
 }
 
-Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options,
-                         EvaluationLauncher& launcher, NoiseRecord& record) {
-  NoiseRow row;
-  row.problem = subject.candidate.problem;
-  row.subject = subject.reference.empty() ? subject.candidate.name : subject.reference;
-  if (!subject.reference.empty()) {
-    options.noise_subject = subject.reference;
-    options.references = {subject.reference};
-  }
+/// Appends the runs of one start to the row.
+Result<Ok> measure_start(const NoiseSubject& subject, const EvaluateOptions& options,
+                         EvaluationLauncher& launcher, NoiseRecord& record, NoiseRow& row) {
   EvaluationReport report = launcher.evaluate(subject.candidate, options);
   const std::string name = row.problem + "/" + row.subject + ": ";
   if (!report.failure.empty()) return Error{name + report.failure};
@@ -63,9 +58,30 @@ Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options,
   }
   if (subject.reference.empty()) row.sha256 = evaluation.sha256;
   if (!evaluation.references.empty()) row.details = evaluation.references.front().details;
-  row.measured = today();
+  const int rejected_before = row.conditions.rejected_samples;
   row.conditions = evaluation.conditions;
-  row.runs = std::move(report.noise);
+  row.conditions.rejected_samples += rejected_before;
+  std::move(report.noise.begin(), report.noise.end(), std::back_inserter(row.runs));
+  return Ok{};
+}
+
+Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options, int starts,
+                         EvaluationLauncher& launcher, NoiseRecord& record) {
+  const int runs = options.noise_runs;
+  NoiseRow row;
+  row.problem = subject.candidate.problem;
+  row.subject = subject.reference.empty() ? subject.candidate.name : subject.reference;
+  if (!subject.reference.empty()) {
+    options.noise_subject = subject.reference;
+    options.references = {subject.reference};
+  }
+  row.starts = std::min(starts, runs);
+  for (int start = 0; start < row.starts; ++start) {
+    options.noise_runs = runs / row.starts + (start < runs % row.starts ? 1 : 0);
+    Result<Ok> measured = measure_start(subject, options, launcher, record, row);
+    if (!measured) return measured.error();
+  }
+  row.measured = today();
   return row;
 }
 
@@ -78,6 +94,8 @@ int noise_command(const std::vector<std::string>& arguments) {
       po::value<std::vector<std::string>>()->default_value({"conv2d", "softmax"}, "conv2d softmax"),
       "what to time: the headline reference of a problem, or a candidate folder")(
       "runs", po::value<int>()->default_value(100), "runs of each, 1 to 10000")(
+      "starts", po::value<int>()->default_value(10),
+      "pairs of processes that the runs are spread over, 1 to 10000")(
       "samples", po::value<int>()->default_value(60), "timed samples of a side, 10 to 10000")(
       "device", po::value<int>()->default_value(0), "number of the GPU")(
       "record", po::bool_switch(), "merge the samples into results/<gpu>/noise.json")(
@@ -99,6 +117,8 @@ int noise_command(const std::vector<std::string>& arguments) {
   if (evaluate_options.noise_runs < 1 || evaluate_options.noise_runs > 10000) {
     return bad_input({"--runs: expected 1 to 10000"});
   }
+  const int starts = parsed.get<int>("starts");
+  if (starts < 1 || starts > 10000) return bad_input({"--starts: expected 1 to 10000"});
   if (evaluate_options.samples < 10 || evaluate_options.samples > 10000) {
     return bad_input({"--samples: expected 10 to 10000"});
   }
@@ -121,7 +141,7 @@ int noise_command(const std::vector<std::string>& arguments) {
       progress.show("[" + std::to_string(i + 1) + "/" + std::to_string(subjects.size()) + "] " +
                     candidate.problem + "/" + (reference.empty() ? candidate.name : reference) +
                     " against itself, " + std::to_string(evaluate_options.noise_runs) + " runs …");
-      Result<NoiseRow> row = measure(subjects[i], evaluate_options, launcher, record);
+      Result<NoiseRow> row = measure(subjects[i], evaluate_options, starts, launcher, record);
       if (!row) return bad_input(row.error());
       record.rows.push_back(std::move(*row));
       if (parsed.flag("record")) {  // what is measured stays, whatever ends the run

@@ -25,7 +25,7 @@ boost::json::object to_json(const NoiseRow& row) {
   return {{"problem", row.problem},   {"subject", row.subject},
           {"sha256", row.sha256},     {"details", row.details},
           {"measured", row.measured}, {"conditions", rekernel::to_json(row.conditions)},
-          {"runs", std::move(runs)}};
+          {"starts", row.starts},     {"runs", std::move(runs)}};
 }
 
 NoiseRow read_noise_row(JsonReader reader) {
@@ -36,6 +36,7 @@ NoiseRow read_noise_row(JsonReader reader) {
   row.details = reader.required("details").string();
   row.measured = reader.required("measured").string();
   row.conditions = conditions_from_json(reader.required("conditions"));
+  row.starts = static_cast<int>(reader.required("starts").integer(1, 10000));
   for (JsonReader& run : reader.required("runs").array(1)) {
     row.runs.push_back(noise_run_from_json(run));
   }
@@ -158,6 +159,7 @@ Table noise_table(const NoiseRecord& record) {
       {.heading = "timed against itself"},
       {.heading = "ms", .right_aligned = true},
       {.heading = "runs", .right_aligned = true},
+      {.heading = "starts", .right_aligned = true, .rank = 2},
       {.heading = "samples a side", .right_aligned = true, .rank = 2},
       {.heading = "intervals that contain 1", .right_aligned = true, .short_heading = "with 1"},
       {.heading = "half width, median", .right_aligned = true, .rank = 1},
@@ -168,8 +170,8 @@ Table noise_table(const NoiseRecord& record) {
   for (const NoiseRow& row : record.rows) {
     const NoiseSummary summary = summarise(row);
     table.rows.push_back({row.problem, row.subject, milliseconds(summary.median_ns),
-                          std::to_string(summary.runs), std::to_string(summary.samples),
-                          std::to_string(summary.containing_one),
+                          std::to_string(summary.runs), std::to_string(row.starts),
+                          std::to_string(summary.samples), std::to_string(summary.containing_one),
                           "±" + printed("%.2f%%", summary.median_half_width),
                           "±" + printed("%.2f%%", summary.largest_half_width),
                           std::to_string(row.conditions.rejected_samples),

@@ -22,6 +22,7 @@ struct NoiseRow {
   std::string details;   ///< the reference's engine or algorithm
   std::string measured;  ///< date, YYYY-MM-DD
   GpuConditions conditions;
+  int starts = 1;  ///< pairs of processes that the runs are spread over, an evaluation having one
   std::vector<NoiseRun> runs;
 };
 

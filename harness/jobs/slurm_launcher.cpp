@@ -297,6 +297,7 @@ void SlurmLauncher::note_states(const std::vector<SlurmTask>& listed) {
       note_end(current, *found->second);
     } else {
       current->second.over_since.reset();
+      note_restarts(current->second, *found->second);
       const std::string& reason = found->second->reason;
       if (found->second->state == "PENDING" && reason != "None" && told_.insert(reason).second) {
         say("jobs wait in Slurm's queue: " + reason);
@@ -309,6 +310,13 @@ void SlurmLauncher::note_states(const std::vector<SlurmTask>& listed) {
     std::filesystem::remove(folder_.batch(batch.name), ignored);
     return true;
   });
+}
+
+void SlurmLauncher::note_restarts(Task& task, const SlurmTask& listed) {
+  if (listed.restarts <= std::exchange(task.restarts, listed.restarts)) return;
+  say(task.blank.evaluation.kernel + ": Slurm ended job " + listed.job +
+      " before its time and put it back into its queue (REQUEUED), as it does where a job is "
+      "pre-empted or its node is lost: waiting for it");
 }
 
 void SlurmLauncher::note_end(Tasks::iterator task, const SlurmTask& ended) {
@@ -338,7 +346,11 @@ void SlurmLauncher::give_up_waiting() {
     if (status == no_shared_folder << 8 || status == no_program << 8) {
       exclude(own.ended.node, why);
     }
-    try_again(current, why);
+    if (state == "PREEMPTED") {  // no fault of the job
+      submit_again(current, why + "; submitted again, which is not counted");
+    } else {
+      try_again(current, why);
+    }
   }
 }
 
@@ -366,6 +378,7 @@ bool SlurmLauncher::submit_batch(std::size_t count) {
     Task& task = tasks_.at(batch.keys[i]);
     task.batch = &batch;
     task.index = i;
+    task.restarts = 0;
     task.over_since.reset();
     waiting_.erase(batch.keys[i]);
   }
@@ -485,14 +498,19 @@ void SlurmLauncher::fail(Tasks::iterator task, const std::string& why) {
 
 void SlurmLauncher::try_again(Tasks::iterator task, const std::string& why) {
   Task& own = task->second;
-  detach(own);
-  own.over_since.reset();
   if (++own.tries >= options_.tries) {
     return fail(task, "no result of " + counted(static_cast<std::size_t>(own.tries), "job") +
                           ", of the last since: " + why);
   }
-  say(own.blank.evaluation.kernel + ": " + why + "; submitted again (" +
-      std::to_string(own.tries + 1) + " of " + std::to_string(options_.tries) + ")");
+  submit_again(task, why + "; submitted again (" + std::to_string(own.tries + 1) + " of " +
+                         std::to_string(options_.tries) + ")");
+}
+
+void SlurmLauncher::submit_again(Tasks::iterator task, const std::string& why) {
+  Task& own = task->second;
+  detach(own);
+  own.over_since.reset();
+  say(own.blank.evaluation.kernel + ": " + why);
   waiting_.insert(task->first);
 }
 

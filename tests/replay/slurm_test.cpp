@@ -167,11 +167,18 @@ class SlurmCluster : public ::testing::Test {
   static std::ptrdiff_t jobs_left() {
     std::string left;
     for (int i = 0; i < 50; ++i) {
-      left = slurm({"squeue", "--noheader", "--partition=gpus", "--states=PENDING,RUNNING"});
+      left = slurm({"squeue", "--noheader", "--partition=gpus,requeued,cancelled",
+                    "--states=PENDING,RUNNING"});
       if (left.empty()) break;
       std::this_thread::sleep_for(milliseconds(100));
     }
     return std::count(left.begin(), left.end(), '\n');
+  }
+
+  /// A job of a higher partition takes the node from whoever has it, for a second.
+  static void take_node(const std::string& node) {
+    slurm({"sbatch", "--partition=urgent", "--nodelist=" + node, "--gres=gpu:1", "--chdir=/",
+           "--output=/dev/null", "--wrap=sleep 1"});
   }
 
   static inline std::unique_ptr<TemporaryFolder> home;
@@ -460,6 +467,66 @@ TEST_F(SlurmCluster, IsWhereASearchIsInterruptedAndGoesOn) {
             std::string::npos);
 }
 
+/// Where Slurm pre-empts by cancelling, and where it would put the job back but ours forbid it.
+TEST_F(SlurmCluster, SubmitsAnewWhatIsPreempted) {
+  const auto preempted = [&](const std::string& partition, const std::string& node,
+                             const std::string& candidate, int tries) {
+    Jobs jobs(*home / (partition + ".jobs"));
+    jobs.slurm.partition = partition;
+    jobs.options.tries = tries;
+    auto launcher = jobs.open();
+    if (!launcher) return launcher.error().message;
+    auto evaluated =
+        std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {candidate}); });
+    EXPECT_TRUE(jobs.waits_for({candidate}));
+    take_node(node);
+    const std::string failure = evaluated.get().at(candidate);
+    EXPECT_TRUE(jobs.said_that("on " + node + " was pre-empted (PREEMPTED); submitted again"))
+        << jobs.said;
+    // What it is pre-empted is none of the times that it may fail.
+    EXPECT_EQ(jobs.begun(candidate).size(),
+              failure.empty() ? 2u : static_cast<unsigned>(tries + 1));
+    return failure;
+  };
+  auto one = std::async(std::launch::async, preempted, "requeued", "n1", "hangs_1", 1);
+  const std::string frail = preempted("cancelled", "n2", "frail_1", 2);
+  EXPECT_NE(frail.find("no result of 2 jobs, of the last since: job"), std::string::npos) << frail;
+  EXPECT_EQ(one.get(), "");
+}
+
+TEST_F(SlurmCluster, WaitsForWhatSlurmPutsBackIntoItsQueue) {
+  Jobs jobs(*home / "back");
+  jobs.slurm.partition = "requeued";
+  jobs.slurm.flags = {"--requeue"};
+  jobs.options.tries = 1;
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  const auto put_back = [&](const std::string& candidate) {
+    auto evaluated = std::async(std::launch::async,
+                                [&, candidate] { return jobs.evaluate(**launcher, {candidate}); });
+    EXPECT_TRUE(jobs.waits_for({candidate}));
+    take_node("n1");
+    const std::string told = candidate + ": Slurm ended job";
+    for (int i = 0; i < 100 && !jobs.said_that(told); ++i) {
+      std::this_thread::sleep_for(milliseconds(100));
+    }
+    EXPECT_TRUE(jobs.said_that(told) && jobs.said_that("(REQUEUED)")) << jobs.said;
+    return evaluated;
+  };
+  auto first = put_back("hangs_1");
+  // It would begin again in two minutes.
+  const std::string waiting = slurm({"squeue", "--noheader", "--partition=requeued", "-o", "%i"});
+  slurm({"scontrol", "update", "JobId=" + waiting.substr(0, waiting.find('\n')), "StartTime=now"});
+  EXPECT_EQ(first.get().at("hangs_1"), "");
+  EXPECT_EQ(jobs.begun("hangs_1").size(), 2u);
+  EXPECT_FALSE(jobs.said_that("submitted again")) << jobs.said;
+
+  auto second = put_back("hangs_2");
+  (*launcher)->cancel();
+  EXPECT_EQ(second.get().at("hangs_2"), "cancelled");
+  EXPECT_EQ(jobs_left(), 0);
+}
+
 TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
   Jobs jobs(*home / "full");
   auto launcher = jobs.open();
@@ -515,10 +582,12 @@ TEST(SlurmRefusal, TellsALimitFromAnError) {
 
 TEST(Squeue, IsReadLineByLine) {
   const auto tasks = parse_squeue(
-      "8|2|PENDING|0||rekernel-1|Resources|\n12|N/A|FAILED|19200|n1|rekernel-2|NonZeroExitCode|\n");
+      "8|2|PENDING|0||rekernel-1|Resources|1|\n"
+      "12|N/A|FAILED|19200|n1|rekernel-2|NonZeroExitCode|0|\n");
   ASSERT_TRUE(tasks) << tasks.error().message;
   ASSERT_EQ(tasks->size(), 2u);
   EXPECT_EQ((*tasks)[0].index, 2u);
+  EXPECT_EQ((*tasks)[0].restarts, 1);
   EXPECT_FALSE(is_over((*tasks)[0]));
   EXPECT_TRUE(is_over((*tasks)[1]));
   EXPECT_NE(

@@ -39,6 +39,9 @@ Result<std::unique_ptr<SlurmLauncher>> SlurmLauncher::open(JobFolder folder, Slu
                                                            JobOptions options, SlurmTimes times) {
   std::unique_ptr<SlurmLauncher> launcher(
       new SlurmLauncher(std::move(folder), std::move(slurm), std::move(options), times));
+  for (const char* tool : {"sbatch", "squeue", "scancel"}) {
+    if (Result<Ok> runs = launcher->check_tool(tool); !runs) return runs.error();
+  }
   ToolCommand trial;
   trial.arguments = sbatch_arguments(launcher->slurm_, "rekernel-trial", 1, {});
   trial.arguments.insert(trial.arguments.begin() + 1, "--test-only");
@@ -47,13 +50,12 @@ Result<std::unique_ptr<SlurmLauncher>> SlurmLauncher::open(JobFolder folder, Slu
   trial.deadline = times.answer;
   const Result<ToolOutcome> outcome = run_tool(trial);
   if (!outcome) return outcome.error();
-  if (outcome->exit_status == no_such_program) {
-    return Error{
-        "--launcher slurm: no sbatch here: expected Slurm's commands, as a login node has them"};
-  }
   if (!outcome->good() && refusal_of(outcome->last_words) != SlurmRefusal::full) {
     return Error{"--launcher slurm: Slurm takes no such job: " + outcome->last_words};
   }
+  const Result<std::string> listed = launcher->ask_slurm(squeue_arguments({"rekernel-trial"}));
+  const auto tasks = listed ? parse_squeue(*listed) : listed.error();
+  if (!tasks) return Error{"--launcher slurm: squeue: " + tasks.error().message};
   launcher->server_ =
       std::jthread([own = launcher.get()](const std::stop_token& stop) { own->serve(stop); });
   return launcher;
@@ -74,6 +76,21 @@ SlurmLauncher::~SlurmLauncher() {
     server_.request_stop();
     server_.join();
   }
+}
+
+Result<Ok> SlurmLauncher::check_tool(const char* name) const {
+  ToolCommand command;
+  command.arguments = {name, "--version"};
+  command.environment = options_.environment;
+  command.deadline = times_.answer;
+  const Result<ToolOutcome> outcome = run_tool(command);
+  if (!outcome) return outcome.error();
+  if (outcome->good()) return Ok{};
+  const std::string what = outcome->exit_status == no_such_program
+                               ? std::string("no ") + name + " in the folders of PATH"
+                               : std::string(name) + " does not run: " + outcome->last_words;
+  return Error{"--launcher slurm: " + what +
+               ": expected Slurm's commands, as a login node has them"};
 }
 
 // ── For those who wait ─────────────────────────────────────────────────────────────────────────

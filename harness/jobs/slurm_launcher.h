@@ -84,6 +84,8 @@ class SlurmLauncher : public EvaluationLauncher {
 
   SlurmLauncher(JobFolder folder, SlurmJobOptions slurm, JobOptions options, SlurmTimes times);
 
+  Result<Ok> check_tool(const char* name) const;
+
   void serve(const std::stop_token& stop);
   void take_asked();
   void collect_results();

@@ -331,8 +331,12 @@ TEST_F(SlurmCluster, SaysWhatSlurmWouldNotTake) {
   EXPECT_NE(refusal().find("not available"), std::string::npos) << refusal();
   jobs.slurm.flags = {};
   EXPECT_EQ(refusal(), "taken");
+  // One of Slurm's commands alone.
+  fs::create_symlink("/usr/bin/sbatch", *home / "sbatch");
+  const ScopedVariable alone("PATH", home->path().string());
+  EXPECT_NE(refusal().find("no squeue in the folders of PATH"), std::string::npos) << refusal();
   const ScopedVariable nothing("PATH", "/nowhere");
-  EXPECT_NE(refusal().find("no sbatch here"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("no sbatch in the folders of PATH"), std::string::npos) << refusal();
 }
 
 TEST_F(SlurmCluster, SaysWhereTheFolderIsNotShared) {
@@ -643,6 +647,30 @@ TEST(JobFolder, KnowsACutFile) {
   other.report.evaluation.target = "sm_89";
   EXPECT_EQ(folder->refusal(other, "sm_90a", false),
             "node " + other.node + ": its GPU runs sm_89, the search writes code for sm_90a");
+}
+
+TEST(CommandLauncher, RefusesAPrefixWithoutItsProgram) {
+  TemporaryFolder temporary;
+  testing::write_text(temporary / "plain text", "no program");
+  const auto open = [&](const std::string& prefix) {
+    const auto launcher = CommandLauncher::open(*JobFolder::open(temporary / "jobs"), prefix,
+                                                Jobs(temporary / "jobs").options, {});
+    return launcher ? std::string("taken") : launcher.error().message;
+  };
+  {
+    const ScopedVariable path("PATH", "/bin:/nowhere");
+    EXPECT_EQ(open("A=1 sssh gpu7"),
+              "--prefix 'A=1 sssh gpu7': no program sssh in the folders of PATH (/bin:/nowhere)");
+  }
+  EXPECT_EQ(open("/nowhere/run it"), "--prefix '/nowhere/run it': no program /nowhere/run");
+  const std::string text = (temporary / "plain text").string();
+  EXPECT_EQ(open("'" + text + "' -x"),
+            "--prefix ''" + text + "' -x': " + text + " is not executable (chmod +x)");
+  EXPECT_NE(open("ssh 'gpu7").find("the shell cannot read it: "), std::string::npos);
+  for (const char* good : {"env A=b", "cd / && env", "exec", "A='b c' \"/bin/sh\" -c '\"$@\"' sh",
+                           "$(echo env)", ""}) {
+    EXPECT_EQ(open(good), "taken") << good;
+  }
 }
 
 TEST(CommandLauncher, StartsAProgramBehindAPrefix) {

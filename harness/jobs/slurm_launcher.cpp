@@ -205,6 +205,13 @@ void SlurmLauncher::collect_results() {
       continue;
     }
     const std::string node = "node " + result->node + ": ";
+    if (task->second.was_suspended) {
+      folder_.remove_result(key);
+      submit_again(task, node +
+                             "the job was stopped meanwhile (SUSPENDED), so that its result is not "
+                             "taken; submitted again, which is not counted");
+      continue;
+    }
     const auto refusal = folder_.refusal(*result, options_.target, options_.mixed_gpus);
     if (refusal || !result->report.failure.empty()) {
       folder_.remove_result(key);
@@ -315,6 +322,8 @@ void SlurmLauncher::note_states(const std::vector<SlurmTask>& listed) {
     } else {
       current->second.over_since.reset();
       note_restarts(current->second, *found->second);
+      // It stands still while its deadlines and its clock go on.
+      if (found->second->state == "SUSPENDED") current->second.was_suspended = true;
       const std::string& reason = found->second->reason;
       if (found->second->state == "PENDING" && reason != "None" && told_.insert(reason).second) {
         say("jobs wait in Slurm's queue: " + reason);
@@ -396,6 +405,7 @@ bool SlurmLauncher::submit_batch(std::size_t count) {
     task.batch = &batch;
     task.index = i;
     task.restarts = 0;
+    task.was_suspended = false;
     task.over_since.reset();
     waiting_.erase(batch.keys[i]);
   }

@@ -72,6 +72,7 @@ class SlurmLauncher : public EvaluationLauncher {
     Batch* batch = nullptr;  ///< null: to be submitted
     std::size_t index = 0;
     std::int64_t restarts = 0;  ///< of the present job, by Slurm
+    bool was_suspended = false;
     std::optional<Clock::time_point> over_since;
     SlurmTask ended;  ///< how, since then
   };

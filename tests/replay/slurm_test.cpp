@@ -531,6 +531,25 @@ TEST_F(SlurmCluster, WaitsForWhatSlurmPutsBackIntoItsQueue) {
   EXPECT_EQ(jobs_left(), 0);
 }
 
+/// A verdict of a process that stood still would be another.
+TEST_F(SlurmCluster, TakesNoResultOfAJobThatWasSuspended) {
+  Jobs jobs(*home / "suspended");
+  jobs.options.tries = 1;
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  auto evaluated =
+      std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {"slow_1"}); });
+  ASSERT_TRUE(jobs.waits_for({"slow_1"}));
+  const std::string job = slurm({"squeue", "--noheader", "--partition=gpus", "-o", "%i"});
+  const std::string id = job.substr(0, job.find('\n'));
+  slurm({"scontrol", "suspend", id});
+  std::this_thread::sleep_for(seconds(1));
+  slurm({"scontrol", "resume", id});
+  EXPECT_EQ(evaluated.get().at("slow_1"), "");
+  EXPECT_EQ(jobs.begun("slow_1").size(), 2u);
+  EXPECT_TRUE(jobs.said_that("(SUSPENDED), so that its result is not taken")) << jobs.said;
+}
+
 TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
   Jobs jobs(*home / "full");
   auto launcher = jobs.open();

@@ -401,6 +401,9 @@ std::string PromptWriter::seeds_text(const LeftOut& left_out) const {
 
 std::string PromptWriter::history_text(const LeftOut& left_out) const {
   std::string text;
+  text.reserve(reserve_bytes + history_.log_sums_.back() - history_.log_sums_[left_out.logs] +
+               history_.failed_.sums.back() - history_.failed_.sums[left_out.failed] +
+               history_.passed_.sums.back() - history_.passed_.sums[left_out.passed]);
   const std::size_t dropped = left_out.failed + left_out.passed;
   if (dropped > 0) text += "(" + std::to_string(dropped) + " more left out for length)\n";
   const std::vector<std::size_t>& failed = history_.failed_.indices;

@@ -1,6 +1,5 @@
 #include "replay/response.h"
 
-#include <array>
 #include <boost/json.hpp>
 
 #include "harness/base/json.h"
@@ -39,11 +38,8 @@ json::object unusable_event(const ModelRequest& request, const ModelReply& reply
   return event;
 }
 
-Result<ModelReply> reply_from_event(const json::object& event, const std::string& where) {
-  std::array<unsigned char, 4096> room;
-  json::monotonic_resource memory(room.data(), room.size());
-  const json::value value(event, &memory);
-  JsonReader reader(where, value);
+Result<ModelReply> reply_from_event(const json::value& event, const std::string& where) {
+  JsonReader reader(where, event);
   ModelReply reply;
   reply.text = take_text(reader, "text");
   const std::int64_t prompt_tokens =

@@ -15,6 +15,6 @@ boost::json::object response_event(const ModelRequest& request, const ModelReply
 boost::json::object unusable_event(const ModelRequest& request, const ModelReply& reply,
                                    int attempt, const std::string& reason);
 /// Of either event.
-Result<ModelReply> reply_from_event(const boost::json::object& event, const std::string& where);
+Result<ModelReply> reply_from_event(const boost::json::value& event, const std::string& where);
 
 }  // namespace rekernel

@@ -27,14 +27,15 @@ struct WaveItem {
   Idea idea;
   std::string model;
   std::vector<std::string> parents;
-  std::optional<Candidate> candidate;
+  std::shared_ptr<const Candidate> candidate;
   std::string complaint;  ///< why there is no candidate
 };
 
 /// A kernel that later prompts may show.
 struct Kept {
   std::string caption;
-  Candidate candidate;
+  std::shared_ptr<const Candidate> candidate;
+  std::string plan;  ///< candidate_json, once it was shown
 };
 
 struct IdeaInRound {
@@ -236,7 +237,7 @@ class Search {
           parse_candidate(header_.seeds[i].plan, header_.seeds[i].source, item.id + "/kernel.json");
       if (candidate) {
         item.idea = idea_from_text(candidate->idea);
-        item.candidate = std::move(*candidate);
+        item.candidate = std::make_shared<const Candidate>(std::move(*candidate));
       } else {
         item.complaint = candidate.error().message;
       }
@@ -362,7 +363,7 @@ class Search {
         reply.text,
         {header_.problem, header_.name, item.id, item.idea.text, newest_arch(header_.device)});
     if (candidate) {
-      item.candidate = std::move(*candidate);
+      item.candidate = std::make_shared<const Candidate>(std::move(*candidate));
     } else {
       item.complaint = complaint_about(reply, candidate.error());
     }
@@ -380,7 +381,7 @@ class Search {
     return settings_.models[turn % settings_.models.size()].name;
   }
 
-  PromptParts prompt_parts(int round) const {
+  PromptParts prompt_parts(int round) {
     PromptParts parts;
     parts.history = &history_;
     const RoundPlan* plan = settings_.plan_of(round);
@@ -398,14 +399,14 @@ class Search {
   }
 
   /// A planned parent whose reply held no candidate has nothing to show.
-  std::vector<ShownKernel> shown(const std::vector<std::string>& ids) const {
+  std::vector<ShownKernel> shown(const std::vector<std::string>& ids) {
     std::vector<ShownKernel> kernels;
     for (const std::string& id : ids) {
-      const auto kept = kept_.find(id);
-      if (kept == kept_.end()) continue;
-      const Candidate& candidate = kept->second.candidate;
-      kernels.push_back(
-          {id, kept->second.caption, candidate_json(candidate), candidate.program.source});
+      const auto found = kept_.find(id);
+      if (found == kept_.end()) continue;
+      Kept& kept = found->second;
+      if (kept.plan.empty()) kept.plan = candidate_json(*kept.candidate);
+      kernels.push_back({id, kept.caption, kept.plan, kept.candidate->program.source});
     }
     return kernels;
   }
@@ -616,7 +617,10 @@ class Search {
   }
 
   std::optional<ModelReply> reply_in(const json::object& event, const ModelRequest& request) {
-    Result<ModelReply> taken = reply_from_event(event, where() + ": response " + request.id);
+    const json::value* recorded = around_.trajectory.recorded_value(event);
+    const json::value kept = recorded ? json::value() : json::value(event);
+    Result<ModelReply> taken =
+        reply_from_event(recorded ? *recorded : kept, where() + ": response " + request.id);
     if (taken) return std::move(*taken);
     interrupt({Kind::bad_file, taken.error().message});
     return std::nullopt;
@@ -751,7 +755,7 @@ class Search {
                           std::string(event.at("sha256").as_string())});
     }
     if (outcome.passed() || needed_until_.contains(item.id)) {
-      kept_[item.id] = {std::move(line), *item.candidate};
+      kept_[item.id] = {std::move(line), item.candidate, ""};
     }
   }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "harness/base/text.h"
+#include "harness/jobs/command_prefix.h"
 #include "harness/process/tool.h"
 
 namespace rekernel {
@@ -16,6 +17,9 @@ namespace rekernel {
 Result<std::unique_ptr<CommandLauncher>> CommandLauncher::open(JobFolder folder, std::string prefix,
                                                                JobOptions options,
                                                                CommandTimes times) {
+  if (Result<Ok> checked = check_prefix(prefix, options.environment); !checked) {
+    return checked.error();
+  }
   int stop[2];
   if (::pipe2(stop, O_CLOEXEC) != 0) {
     return Error{std::string("cannot make a pipe: ") + std::strerror(errno)};

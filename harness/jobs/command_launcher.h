@@ -21,6 +21,7 @@ struct CommandTimes {
 /// program and its arguments. Any number of threads may wait in evaluate(), with a command each.
 class CommandLauncher : public EvaluationLauncher {
  public:
+  /// Fails where the prefix cannot be read or its program is not here.
   static Result<std::unique_ptr<CommandLauncher>> open(JobFolder folder, std::string prefix,
                                                        JobOptions options, CommandTimes times);
 

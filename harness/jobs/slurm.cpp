@@ -106,7 +106,8 @@ std::vector<std::string> squeue_arguments(const std::vector<std::string>& names)
           "--noheader",
           "--states=all",
           "--name=" + joined(names, ","),
-          "--Format=ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,NodeList:|,Name:|,Reason:|"};
+          "--Format=ArrayJobID:|,ArrayTaskID:|,State:|,exit_code:|,NodeList:|,Name:|,Reason:|,"
+          "RestartCnt:|"};
 }
 
 Result<std::vector<SlurmTask>> parse_squeue(const std::string& output) {
@@ -122,14 +123,16 @@ Result<std::vector<SlurmTask>> parse_squeue(const std::string& output) {
     task.node = nth_field(line);
     task.name = nth_field(line);
     task.reason = nth_field(line);
+    const std::string restarts = nth_field(line);
     const auto number = [&](const std::string& text, auto& value) {
       const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
       return code == std::errc() && end == text.data() + text.size();
     };
     if ((index != "N/A" && !number(index, task.index)) || !number(status, task.wait_status) ||
-        task.job.empty() || task.name.empty()) {
-      return Error{"squeue: expected job, task, state, status, node, name and reason, got '" +
-                   one_line(whole, 200) + "'"};
+        !number(restarts, task.restarts) || task.job.empty() || task.name.empty()) {
+      return Error{
+          "squeue: expected job, task, state, status, node, name, reason and restarts, got '" +
+          one_line(whole, 200) + "'"};
     }
     tasks.push_back(std::move(task));
   }
@@ -151,7 +154,7 @@ std::string what_ended(const SlurmTask& task, const SlurmJobOptions& options,
     return where + "was not done in its time (--time " + options.time + " gives it so much)";
   }
   if (state == "NODE_FAIL" || state == "BOOT_FAIL") return where + "was lost with its node";
-  if (state == "PREEMPTED") return where + "was pre-empted";
+  if (state == "PREEMPTED") return where + "was pre-empted (PREEMPTED)";
   if (state.starts_with("CANCELLED")) return where + "was cancelled";
   if (state == "OUT_OF_MEMORY") {
     return where + "had too little memory (--slurm-flag=--mem=SIZE asks for more)";

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -40,6 +40,7 @@ struct SlurmTask {
   std::string node;
   std::string name;
   std::string reason;
+  std::int64_t restarts = 0;  ///< how often Slurm put it back into its queue
 };
 
 /// The arguments of squeue for the jobs of these names, also those that ended lately.

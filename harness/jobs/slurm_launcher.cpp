@@ -39,6 +39,9 @@ Result<std::unique_ptr<SlurmLauncher>> SlurmLauncher::open(JobFolder folder, Slu
                                                            JobOptions options, SlurmTimes times) {
   std::unique_ptr<SlurmLauncher> launcher(
       new SlurmLauncher(std::move(folder), std::move(slurm), std::move(options), times));
+  for (const char* tool : {"sbatch", "squeue", "scancel"}) {
+    if (Result<Ok> runs = launcher->check_tool(tool); !runs) return runs.error();
+  }
   ToolCommand trial;
   trial.arguments = sbatch_arguments(launcher->slurm_, "rekernel-trial", 1, {});
   trial.arguments.insert(trial.arguments.begin() + 1, "--test-only");
@@ -47,13 +50,12 @@ Result<std::unique_ptr<SlurmLauncher>> SlurmLauncher::open(JobFolder folder, Slu
   trial.deadline = times.answer;
   const Result<ToolOutcome> outcome = run_tool(trial);
   if (!outcome) return outcome.error();
-  if (outcome->exit_status == no_such_program) {
-    return Error{
-        "--launcher slurm: no sbatch here: expected Slurm's commands, as a login node has them"};
-  }
   if (!outcome->good() && refusal_of(outcome->last_words) != SlurmRefusal::full) {
     return Error{"--launcher slurm: Slurm takes no such job: " + outcome->last_words};
   }
+  const Result<std::string> listed = launcher->ask_slurm(squeue_arguments({"rekernel-trial"}));
+  const auto tasks = listed ? parse_squeue(*listed) : listed.error();
+  if (!tasks) return Error{"--launcher slurm: squeue: " + tasks.error().message};
   launcher->server_ =
       std::jthread([own = launcher.get()](const std::stop_token& stop) { own->serve(stop); });
   return launcher;
@@ -74,6 +76,21 @@ SlurmLauncher::~SlurmLauncher() {
     server_.request_stop();
     server_.join();
   }
+}
+
+Result<Ok> SlurmLauncher::check_tool(const char* name) const {
+  ToolCommand command;
+  command.arguments = {name, "--version"};
+  command.environment = options_.environment;
+  command.deadline = times_.answer;
+  const Result<ToolOutcome> outcome = run_tool(command);
+  if (!outcome) return outcome.error();
+  if (outcome->good()) return Ok{};
+  const std::string what = outcome->exit_status == no_such_program
+                               ? std::string("no ") + name + " in the folders of PATH"
+                               : std::string(name) + " does not run: " + outcome->last_words;
+  return Error{"--launcher slurm: " + what +
+               ": expected Slurm's commands, as a login node has them"};
 }
 
 // ── For those who wait ─────────────────────────────────────────────────────────────────────────
@@ -188,6 +205,13 @@ void SlurmLauncher::collect_results() {
       continue;
     }
     const std::string node = "node " + result->node + ": ";
+    if (task->second.was_suspended) {
+      folder_.remove_result(key);
+      submit_again(task, node +
+                             "the job was stopped meanwhile (SUSPENDED), so that its result is not "
+                             "taken; submitted again, which is not counted");
+      continue;
+    }
     const auto refusal = folder_.refusal(*result, options_.target, options_.mixed_gpus);
     if (refusal || !result->report.failure.empty()) {
       folder_.remove_result(key);
@@ -297,6 +321,9 @@ void SlurmLauncher::note_states(const std::vector<SlurmTask>& listed) {
       note_end(current, *found->second);
     } else {
       current->second.over_since.reset();
+      note_restarts(current->second, *found->second);
+      // It stands still while its deadlines and its clock go on.
+      if (found->second->state == "SUSPENDED") current->second.was_suspended = true;
       const std::string& reason = found->second->reason;
       if (found->second->state == "PENDING" && reason != "None" && told_.insert(reason).second) {
         say("jobs wait in Slurm's queue: " + reason);
@@ -309,6 +336,13 @@ void SlurmLauncher::note_states(const std::vector<SlurmTask>& listed) {
     std::filesystem::remove(folder_.batch(batch.name), ignored);
     return true;
   });
+}
+
+void SlurmLauncher::note_restarts(Task& task, const SlurmTask& listed) {
+  if (listed.restarts <= std::exchange(task.restarts, listed.restarts)) return;
+  say(task.blank.evaluation.kernel + ": Slurm ended job " + listed.job +
+      " before its time and put it back into its queue (REQUEUED), as it does where a job is "
+      "pre-empted or its node is lost: waiting for it");
 }
 
 void SlurmLauncher::note_end(Tasks::iterator task, const SlurmTask& ended) {
@@ -338,7 +372,11 @@ void SlurmLauncher::give_up_waiting() {
     if (status == no_shared_folder << 8 || status == no_program << 8) {
       exclude(own.ended.node, why);
     }
-    try_again(current, why);
+    if (state == "PREEMPTED") {  // no fault of the job
+      submit_again(current, why + "; submitted again, which is not counted");
+    } else {
+      try_again(current, why);
+    }
   }
 }
 
@@ -366,6 +404,8 @@ bool SlurmLauncher::submit_batch(std::size_t count) {
     Task& task = tasks_.at(batch.keys[i]);
     task.batch = &batch;
     task.index = i;
+    task.restarts = 0;
+    task.was_suspended = false;
     task.over_since.reset();
     waiting_.erase(batch.keys[i]);
   }
@@ -485,14 +525,19 @@ void SlurmLauncher::fail(Tasks::iterator task, const std::string& why) {
 
 void SlurmLauncher::try_again(Tasks::iterator task, const std::string& why) {
   Task& own = task->second;
-  detach(own);
-  own.over_since.reset();
   if (++own.tries >= options_.tries) {
     return fail(task, "no result of " + counted(static_cast<std::size_t>(own.tries), "job") +
                           ", of the last since: " + why);
   }
-  say(own.blank.evaluation.kernel + ": " + why + "; submitted again (" +
-      std::to_string(own.tries + 1) + " of " + std::to_string(options_.tries) + ")");
+  submit_again(task, why + "; submitted again (" + std::to_string(own.tries + 1) + " of " +
+                         std::to_string(options_.tries) + ")");
+}
+
+void SlurmLauncher::submit_again(Tasks::iterator task, const std::string& why) {
+  Task& own = task->second;
+  detach(own);
+  own.over_since.reset();
+  say(own.blank.evaluation.kernel + ": " + why);
   waiting_.insert(task->first);
 }
 

@@ -33,9 +33,10 @@ struct SlurmTimes {
 /// Evaluates candidates as tasks of Slurm's job arrays, one GPU each. Any number of threads may
 /// wait in evaluate(); one thread of ours submits for all of them and looks for results.
 ///
-/// A job that ends without a result is submitted anew; a full queue and a controller that does not
-/// answer are waited for. Jobs outlive this process: whoever opens the same folder again takes
-/// their results, waits for those that still run, and submits the rest.
+/// A job that ends without a result is submitted anew, so many times; a pre-empted one as often as
+/// it takes, and one that Slurm puts back into its queue is waited for. A full queue and a
+/// controller that does not answer are waited for. Jobs outlive this process: whoever opens the
+/// same folder again takes their results, waits for those that still run, and submits the rest.
 class SlurmLauncher : public EvaluationLauncher {
  public:
   /// Fails where Slurm would never take such a job.
@@ -67,9 +68,11 @@ class SlurmLauncher : public EvaluationLauncher {
   struct Task {
     EvaluationReport blank;
     std::vector<Promise> waiting;
-    int tries = 0;
+    int tries = 0;           ///< jobs that ended without a result, pre-empted ones aside
     Batch* batch = nullptr;  ///< null: to be submitted
     std::size_t index = 0;
+    std::int64_t restarts = 0;  ///< of the present job, by Slurm
+    bool was_suspended = false;
     std::optional<Clock::time_point> over_since;
     SlurmTask ended;  ///< how, since then
   };
@@ -82,6 +85,8 @@ class SlurmLauncher : public EvaluationLauncher {
 
   SlurmLauncher(JobFolder folder, SlurmJobOptions slurm, JobOptions options, SlurmTimes times);
 
+  Result<Ok> check_tool(const char* name) const;
+
   void serve(const std::stop_token& stop);
   void take_asked();
   void collect_results();
@@ -89,6 +94,7 @@ class SlurmLauncher : public EvaluationLauncher {
   void adopt();
   void settle_adopted(const std::vector<SlurmTask>& listed);
   void note_states(const std::vector<SlurmTask>& listed);
+  void note_restarts(Task& task, const SlurmTask& listed);
   void note_end(Tasks::iterator task, const SlurmTask& ended);
   void give_up_waiting();
   void submit();
@@ -101,6 +107,7 @@ class SlurmLauncher : public EvaluationLauncher {
   void finish(Tasks::iterator task, const EvaluationReport& report);
   void fail(Tasks::iterator task, const std::string& why);
   void try_again(Tasks::iterator task, const std::string& why);
+  void submit_again(Tasks::iterator task, const std::string& why);
   void detach(Task& task);
   void exclude(const std::string& node, const std::string& why);
   std::string job_script(const std::string& batch) const;

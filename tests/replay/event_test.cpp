@@ -15,6 +15,25 @@ TEST(CanonicalJson, KeepsTheOrderOfMembersAndEscapesWhatJsonMust) {
   EXPECT_EQ(canonical_json(value), "{\"b\":1,\"a\":[true,null,\"x\\\"\\\\\\n\\t\\r\\u0001 é\"]}");
 }
 
+TEST(CanonicalJson, EscapesTheSameBytesWhereverTheyStand) {
+  for (int code = 1; code < 0x100; ++code) {
+    std::string escaped(1, static_cast<char>(code));
+    if (code < 0x20) {
+      char text[8];
+      std::snprintf(text, sizeof text, "\\u%04x", static_cast<unsigned>(code));
+      escaped = code == '\n' ? "\\n" : code == '\t' ? "\\t" : code == '\r' ? "\\r" : text;
+    } else if (code == '"' || code == '\\') {
+      escaped.insert(0, 1, '\\');
+    }
+    for (std::size_t before = 0; before < 10; ++before) {
+      const std::string left(before, '~'), right(17 - before, ' ');
+      EXPECT_EQ(canonical_json(json::string(left + static_cast<char>(code) + right)),
+                '"' + left + escaped + right + '"')
+          << code << " behind " << before;
+    }
+  }
+}
+
 TEST(CanonicalJson, HoldsTheWholeRangeOfIntegers) {
   const json::array numbers{INT64_MIN, UINT64_MAX};
   EXPECT_EQ(canonical_json(numbers), "[-9223372036854775808,18446744073709551615]");

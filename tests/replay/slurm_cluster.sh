@@ -60,8 +60,14 @@ ReturnToService=2
 MaxJobCount=${MAX_JOBS:-1000}
 MaxArraySize=6
 SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=100000
-PartitionName=gpus Nodes=n[1-3] Default=YES MaxTime=60
-PartitionName=apart Nodes=n4 MaxTime=60
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=gpus Nodes=n[1-3] Default=YES MaxTime=60 PreemptMode=OFF
+PartitionName=apart Nodes=n4 MaxTime=60 PreemptMode=OFF
+# Their jobs make room for those of the last one.
+PartitionName=requeued Nodes=n1 MaxTime=60
+PartitionName=cancelled Nodes=n2 MaxTime=60 PreemptMode=CANCEL
+PartitionName=urgent Nodes=n[1-2] MaxTime=60 PriorityTier=2 PreemptMode=OFF
 CONF
   : >"$folder/gres.conf"
   for i in "${!nodes[@]}"; do

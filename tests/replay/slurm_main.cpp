@@ -53,9 +53,10 @@ EvaluationReport made_up(const std::filesystem::path& folder, const std::string&
     std::this_thread::sleep_for(std::chrono::seconds(std::atoi(pause)));
   }
   if (kind == "slow") std::this_thread::sleep_for(std::chrono::seconds(3));
-  if (kind == "hangs" && times == 1) std::this_thread::sleep_for(std::chrono::hours(1));
+  const bool hangs = kind == "hangs" || kind == "frail";
+  if (hangs && times == 1) std::this_thread::sleep_for(std::chrono::hours(1));
   if (kind == "never" || (kind == "silent" && times == 1)) ::_exit(0);
-  if (kind == "dies") ::_exit(9);
+  if (kind == "dies" || kind == "frail") ::_exit(9);
   if (kind == "torn" && times == 1) {
     std::ofstream(folder / "results" / key) << "rekernel-job 1000 ";
     ::_exit(0);

@@ -167,11 +167,18 @@ class SlurmCluster : public ::testing::Test {
   static std::ptrdiff_t jobs_left() {
     std::string left;
     for (int i = 0; i < 50; ++i) {
-      left = slurm({"squeue", "--noheader", "--partition=gpus", "--states=PENDING,RUNNING"});
+      left = slurm({"squeue", "--noheader", "--partition=gpus,requeued,cancelled",
+                    "--states=PENDING,RUNNING"});
       if (left.empty()) break;
       std::this_thread::sleep_for(milliseconds(100));
     }
     return std::count(left.begin(), left.end(), '\n');
+  }
+
+  /// A job of a higher partition takes the node from whoever has it, for a second.
+  static void take_node(const std::string& node) {
+    slurm({"sbatch", "--partition=urgent", "--nodelist=" + node, "--gres=gpu:1", "--chdir=/",
+           "--output=/dev/null", "--wrap=sleep 1"});
   }
 
   static inline std::unique_ptr<TemporaryFolder> home;
@@ -324,8 +331,12 @@ TEST_F(SlurmCluster, SaysWhatSlurmWouldNotTake) {
   EXPECT_NE(refusal().find("not available"), std::string::npos) << refusal();
   jobs.slurm.flags = {};
   EXPECT_EQ(refusal(), "taken");
+  // One of Slurm's commands alone.
+  fs::create_symlink("/usr/bin/sbatch", *home / "sbatch");
+  const ScopedVariable alone("PATH", home->path().string());
+  EXPECT_NE(refusal().find("no squeue in the folders of PATH"), std::string::npos) << refusal();
   const ScopedVariable nothing("PATH", "/nowhere");
-  EXPECT_NE(refusal().find("no sbatch here"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("no sbatch in the folders of PATH"), std::string::npos) << refusal();
 }
 
 TEST_F(SlurmCluster, SaysWhereTheFolderIsNotShared) {
@@ -460,6 +471,85 @@ TEST_F(SlurmCluster, IsWhereASearchIsInterruptedAndGoesOn) {
             std::string::npos);
 }
 
+/// Where Slurm pre-empts by cancelling, and where it would put the job back but ours forbid it.
+TEST_F(SlurmCluster, SubmitsAnewWhatIsPreempted) {
+  const auto preempted = [&](const std::string& partition, const std::string& node,
+                             const std::string& candidate, int tries) {
+    Jobs jobs(*home / (partition + ".jobs"));
+    jobs.slurm.partition = partition;
+    jobs.options.tries = tries;
+    auto launcher = jobs.open();
+    if (!launcher) return launcher.error().message;
+    auto evaluated =
+        std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {candidate}); });
+    EXPECT_TRUE(jobs.waits_for({candidate}));
+    take_node(node);
+    const std::string failure = evaluated.get().at(candidate);
+    EXPECT_TRUE(jobs.said_that("on " + node + " was pre-empted (PREEMPTED); submitted again"))
+        << jobs.said;
+    // What it is pre-empted is none of the times that it may fail.
+    EXPECT_EQ(jobs.begun(candidate).size(),
+              failure.empty() ? 2u : static_cast<unsigned>(tries + 1));
+    return failure;
+  };
+  auto one = std::async(std::launch::async, preempted, "requeued", "n1", "hangs_1", 1);
+  const std::string frail = preempted("cancelled", "n2", "frail_1", 2);
+  EXPECT_NE(frail.find("no result of 2 jobs, of the last since: job"), std::string::npos) << frail;
+  EXPECT_EQ(one.get(), "");
+}
+
+TEST_F(SlurmCluster, WaitsForWhatSlurmPutsBackIntoItsQueue) {
+  Jobs jobs(*home / "back");
+  jobs.slurm.partition = "requeued";
+  jobs.slurm.flags = {"--requeue"};
+  jobs.options.tries = 1;
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  const auto put_back = [&](const std::string& candidate) {
+    auto evaluated = std::async(std::launch::async,
+                                [&, candidate] { return jobs.evaluate(**launcher, {candidate}); });
+    EXPECT_TRUE(jobs.waits_for({candidate}));
+    take_node("n1");
+    const std::string told = candidate + ": Slurm ended job";
+    for (int i = 0; i < 100 && !jobs.said_that(told); ++i) {
+      std::this_thread::sleep_for(milliseconds(100));
+    }
+    EXPECT_TRUE(jobs.said_that(told) && jobs.said_that("(REQUEUED)")) << jobs.said;
+    return evaluated;
+  };
+  auto first = put_back("hangs_1");
+  // It would begin again in two minutes.
+  const std::string waiting = slurm({"squeue", "--noheader", "--partition=requeued", "-o", "%i"});
+  slurm({"scontrol", "update", "JobId=" + waiting.substr(0, waiting.find('\n')), "StartTime=now"});
+  EXPECT_EQ(first.get().at("hangs_1"), "");
+  EXPECT_EQ(jobs.begun("hangs_1").size(), 2u);
+  EXPECT_FALSE(jobs.said_that("submitted again")) << jobs.said;
+
+  auto second = put_back("hangs_2");
+  (*launcher)->cancel();
+  EXPECT_EQ(second.get().at("hangs_2"), "cancelled");
+  EXPECT_EQ(jobs_left(), 0);
+}
+
+/// A verdict of a process that stood still would be another.
+TEST_F(SlurmCluster, TakesNoResultOfAJobThatWasSuspended) {
+  Jobs jobs(*home / "suspended");
+  jobs.options.tries = 1;
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  auto evaluated =
+      std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {"slow_1"}); });
+  ASSERT_TRUE(jobs.waits_for({"slow_1"}));
+  const std::string job = slurm({"squeue", "--noheader", "--partition=gpus", "-o", "%i"});
+  const std::string id = job.substr(0, job.find('\n'));
+  slurm({"scontrol", "suspend", id});
+  std::this_thread::sleep_for(seconds(1));
+  slurm({"scontrol", "resume", id});
+  EXPECT_EQ(evaluated.get().at("slow_1"), "");
+  EXPECT_EQ(jobs.begun("slow_1").size(), 2u);
+  EXPECT_TRUE(jobs.said_that("(SUSPENDED), so that its result is not taken")) << jobs.said;
+}
+
 TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
   Jobs jobs(*home / "full");
   auto launcher = jobs.open();
@@ -515,10 +605,12 @@ TEST(SlurmRefusal, TellsALimitFromAnError) {
 
 TEST(Squeue, IsReadLineByLine) {
   const auto tasks = parse_squeue(
-      "8|2|PENDING|0||rekernel-1|Resources|\n12|N/A|FAILED|19200|n1|rekernel-2|NonZeroExitCode|\n");
+      "8|2|PENDING|0||rekernel-1|Resources|1|\n"
+      "12|N/A|FAILED|19200|n1|rekernel-2|NonZeroExitCode|0|\n");
   ASSERT_TRUE(tasks) << tasks.error().message;
   ASSERT_EQ(tasks->size(), 2u);
   EXPECT_EQ((*tasks)[0].index, 2u);
+  EXPECT_EQ((*tasks)[0].restarts, 1);
   EXPECT_FALSE(is_over((*tasks)[0]));
   EXPECT_TRUE(is_over((*tasks)[1]));
   EXPECT_NE(
@@ -574,6 +666,30 @@ TEST(JobFolder, KnowsACutFile) {
   other.report.evaluation.target = "sm_89";
   EXPECT_EQ(folder->refusal(other, "sm_90a", false),
             "node " + other.node + ": its GPU runs sm_89, the search writes code for sm_90a");
+}
+
+TEST(CommandLauncher, RefusesAPrefixWithoutItsProgram) {
+  TemporaryFolder temporary;
+  testing::write_text(temporary / "plain text", "no program");
+  const auto open = [&](const std::string& prefix) {
+    const auto launcher = CommandLauncher::open(*JobFolder::open(temporary / "jobs"), prefix,
+                                                Jobs(temporary / "jobs").options, {});
+    return launcher ? std::string("taken") : launcher.error().message;
+  };
+  {
+    const ScopedVariable path("PATH", "/bin:/nowhere");
+    EXPECT_EQ(open("A=1 sssh gpu7"),
+              "--prefix 'A=1 sssh gpu7': no program sssh in the folders of PATH (/bin:/nowhere)");
+  }
+  EXPECT_EQ(open("/nowhere/run it"), "--prefix '/nowhere/run it': no program /nowhere/run");
+  const std::string text = (temporary / "plain text").string();
+  EXPECT_EQ(open("'" + text + "' -x"),
+            "--prefix ''" + text + "' -x': " + text + " is not executable (chmod +x)");
+  EXPECT_NE(open("ssh 'gpu7").find("the shell cannot read it: "), std::string::npos);
+  for (const char* good : {"env A=b", "cd / && env", "exec", "A='b c' \"/bin/sh\" -c '\"$@\"' sh",
+                           "$(echo env)", ""}) {
+    EXPECT_EQ(open(good), "taken") << good;
+  }
 }
 
 TEST(CommandLauncher, StartsAProgramBehindAPrefix) {

@@ -1,8 +1,8 @@
 #include "harness/jobs/command_prefix.h"
 
 #include <unistd.h>
+#include <wordexp.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -14,35 +14,6 @@
 namespace rekernel {
 
 namespace {
-
-constexpr std::string_view blanks = " \t";
-/// Unquoted, they make a word more than its characters.
-constexpr std::string_view special = "$`;&|<>(){}*?[]~#!\n";
-
-/// Takes the first word and the blanks before it; nothing where a shell would have to expand it.
-std::optional<std::string> take_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
-  std::string word;
-  char quote = 0;
-  for (; !text.empty(); text.remove_prefix(1)) {
-    const char c = text.front();
-    if (quote == 0 && blanks.find(c) != std::string_view::npos) break;
-    if (c == quote) {
-      quote = 0;
-    } else if (quote == 0 && (c == '\'' || c == '"')) {
-      quote = c;
-    } else if (c == '\\' && quote != '\'' && text.size() > 1) {
-      text.remove_prefix(1);
-      word += text.front();
-    } else if (quote == 0 ? special.find(c) != std::string_view::npos
-                          : quote == '"' && (c == '$' || c == '`')) {
-      return std::nullopt;
-    } else {
-      word += c;
-    }
-  }
-  return word;
-}
 
 bool is_assignment(const std::string& word) {
   const std::size_t equals = word.find('=');
@@ -71,16 +42,20 @@ std::string search_path(const std::optional<std::vector<std::string>>& environme
   return "";
 }
 
-}  // namespace
-
+/// The program with which a prefix begins, behind assignments; nothing where only running it would
+/// tell (`$(pick-host)`, say).
 std::optional<std::string> program_of_prefix(const std::string& prefix) {
-  std::string_view rest = prefix;
-  while (true) {
-    std::optional<std::string> word = take_word(rest);
-    if (!word || word->empty()) return std::nullopt;
-    if (!is_assignment(*word)) return word;
+  wordexp_t words{};
+  if (::wordexp(prefix.c_str(), &words, WRDE_NOCMD) != 0) return std::nullopt;
+  std::optional<std::string> program;
+  for (std::size_t i = 0; i < words.we_wordc && !program; ++i) {
+    if (!is_assignment(words.we_wordv[i])) program = words.we_wordv[i];
   }
+  ::wordfree(&words);
+  return program;
 }
+
+}  // namespace
 
 Result<Ok> check_prefix(const std::string& prefix,
                         const std::optional<std::vector<std::string>>& environment) {

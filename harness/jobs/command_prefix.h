@@ -8,10 +8,6 @@
 
 namespace rekernel {
 
-/// The program with which a prefix begins, as a shell reads it, behind assignments; nothing where
-/// only running it would tell (`$(pick-host)`, say).
-std::optional<std::string> program_of_prefix(const std::string& prefix);
-
 /// That a shell can read the prefix and finds its program in `environment` ("NAME=value" each; our
 /// own if absent). The error names what was looked for, and where. Nothing of it is run.
 Result<Ok> check_prefix(const std::string& prefix,

@@ -110,7 +110,7 @@ TEST(Noise, ThePageShowsTheRecord) {
   ASSERT_TRUE(record_noise(folder.path(), record_of({row(94, 6)})).ok());
   page = timing_page(folder.path());
   ASSERT_TRUE(page.ok()) << page.error().message;
-  EXPECT_NE(page->find("| conv2d | cudnn_fp32 | 0.0010 | 100 | 10 | 94 | ±0.70% | ±0.70% | 3 | "
+  EXPECT_NE(page->find("| conv2d | cudnn_fp32 | 0.0010 | 100 | 1 | 10 | 94 | ±0.70% | ±0.70% | 3 | "
                        "missed | 2000-01-01 |"),
             std::string::npos)
       << *page;

@@ -4,7 +4,6 @@
 #include <array>
 #include <boost/json.hpp>
 #include <cstdio>
-#include <cstring>
 #include <stdexcept>
 
 #include "harness/base/files.h"
@@ -18,33 +17,15 @@ constexpr std::size_t max_text_bytes = std::size_t{64} << 20;
 constexpr std::string_view base64_digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// How many of the first bytes need no escape. Eight at once, as most of an event is such text.
-std::size_t plain_length(std::string_view text) {
-  constexpr std::uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
-  const auto has_less = [](std::uint64_t eight, std::uint64_t than) {
-    return ((eight - ones * than) & ~eight & high) != 0;
-  };
+void append_string(std::string& text, std::string_view value) {
   const auto is_plain = [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
   };
-  std::size_t length = 0;
-  for (std::uint64_t eight = 0; length + sizeof eight <= text.size(); length += sizeof eight) {
-    std::memcpy(&eight, text.data() + length, sizeof eight);
-    if (has_less(eight, 0x20) || has_less(eight ^ ones * '"', 1) ||
-        has_less(eight ^ ones * '\\', 1)) {
-      break;
-    }
-  }
-  while (length < text.size() && is_plain(text[length])) ++length;
-  return length;
-}
-
-void append_string(std::string& text, std::string_view value) {
   text += '"';
   while (!value.empty()) {
-    const std::size_t plain = plain_length(value);
-    text += value.substr(0, plain);
-    value.remove_prefix(plain);
+    const auto special = std::find_if_not(value.begin(), value.end(), is_plain);
+    text.append(value.begin(), special);
+    value.remove_prefix(static_cast<std::size_t>(special - value.begin()));
     if (value.empty()) break;
     const char c = value.front();
     const auto byte = static_cast<unsigned char>(c);

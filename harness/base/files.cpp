@@ -47,6 +47,16 @@ std::string environment(const char* name) {
 
 constexpr const char* no_sha256 = "OpenSSL has no SHA-256";
 
+/// Looked up once: that takes as long as hashing a line.
+const EVP_MD* sha256() {
+  struct Free {
+    void operator()(EVP_MD* algorithm) const { EVP_MD_free(algorithm); }
+  };
+  static const std::unique_ptr<EVP_MD, Free> algorithm(EVP_MD_fetch(nullptr, "SHA256", nullptr));
+  if (!algorithm) throw std::runtime_error(no_sha256);
+  return algorithm.get();
+}
+
 std::string hex_digits(const unsigned char* bytes, std::size_t size) {
   constexpr char digits[] = "0123456789abcdef";
   std::string text;
@@ -110,7 +120,7 @@ Result<Ok> write_file_atomically(const fs::path& path, std::string_view content)
 std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, sha256(), nullptr) != 1) {
     throw std::runtime_error(no_sha256);
   }
   return hex_digits(digest.data(), size);
@@ -123,7 +133,7 @@ struct Sha256::State {
   std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
 
   State() {
-    if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
+    if (!context || EVP_DigestInit_ex(context.get(), sha256(), nullptr) != 1) {
       throw std::runtime_error(no_sha256);
     }
   }

@@ -135,7 +135,23 @@ std::string number_text(double value) {
   return text;
 }
 
+/// Most texts hold nothing to escape.
+std::string string_text(json::string_view value) {
+  const bool plain = std::none_of(value.begin(), value.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+  });
+  if (!plain) return json::serialize(json::string(value));
+  std::string text;
+  text.reserve(value.size() + 2);
+  text += '"';
+  text += value;
+  text += '"';
+  return text;
+}
+
 std::string scalar_text(const json::value& value) {
+  if (const auto* text = value.if_string()) return string_text(*text);
+  if (const auto* integer = value.if_int64()) return std::to_string(*integer);
   return value.is_double() ? number_text(value.as_double()) : json::serialize(value);
 }
 
@@ -155,7 +171,7 @@ bool append_line(std::string& text, const json::value& value, std::size_t limit)
     for (const auto& [key, member] : *object) {
       if (!first) text += ", ";
       first = false;
-      text += json::serialize(json::string(key)) + ": ";
+      text += string_text(key) + ": ";
       if (!append_line(text, member, limit)) return false;
     }
     text += '}';
@@ -215,7 +231,7 @@ void append_pretty(std::string& text, const json::value& value, std::size_t inde
     for (const auto& [key, member] : value.get_object()) {
       if (!first) text += ",\n";
       first = false;
-      const std::string prefix = inner + json::serialize(json::string(key)) + ": ";
+      const std::string prefix = inner + string_text(key) + ": ";
       text += prefix;
       append_pretty(text, member, indent + 2, prefix.size());
     }
@@ -347,42 +363,76 @@ bool is_identifier(std::string_view text) {
                      [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
+/// An object or array that is read. Places are put together only where something is wrong: most of
+/// a reader's time went into their texts.
+struct JsonReader::Scope {
+  std::string where;              ///< the root's place
+  std::shared_ptr<Scope> around;  ///< none for the root
+  Step step;                      ///< from there
+  Scope* root;
+  std::optional<Error> first_error;  ///< the root's
+  std::vector<std::string> asked;
+
+  std::string place() const { return around ? around->place_of(step) : where; }
+  std::string place_of(const Step& inner) const {
+    if (inner.to == Step::To::entry) return place() + "[" + std::to_string(inner.index) + "]";
+    return place() + (around ? "." : ": ") +
+           (is_identifier(inner.key) ? std::string(inner.key) : shown(json::string(inner.key)));
+  }
+};
+
 JsonReader::JsonReader(std::string where, const json::value& value)
-    : JsonReader(std::move(where), &value, std::make_shared<std::optional<Error>>()) {
-  separator_ = ": ";
+    : value_(&value), scope_(std::make_shared<Scope>()) {
+  scope_->where = std::move(where);
+  scope_->root = scope_.get();
 }
 
-JsonReader::JsonReader(std::string place, const json::value* value,
-                       std::shared_ptr<std::optional<Error>> first_error)
-    : place_(std::move(place)),
-      value_(value),
-      first_error_(std::move(first_error)),
-      asked_(std::make_shared<std::vector<std::string>>()) {}
+JsonReader::JsonReader(const json::value& value, std::shared_ptr<Scope> around, Step step)
+    : value_(&value), scope_(std::move(around)), step_(step) {
+  if (!value.is_structured()) return;
+  auto own = std::make_shared<Scope>();
+  own->root = scope_->root;
+  own->step = step;
+  own->around = std::move(scope_);
+  scope_ = std::move(own);
+}
+
+std::string JsonReader::place() const {
+  const bool itself = value_->is_structured() || step_.to == Step::To::itself;
+  return itself ? scope_->place() : scope_->place_of(step_);
+}
+
+bool JsonReader::failed() const { return scope_->root->first_error.has_value(); }
+std::optional<Error> JsonReader::error() const { return scope_->root->first_error; }
 
 const json::object* JsonReader::object_or_fail() {
   if (!value_->is_object()) expect("an object");
   return value_->if_object();
 }
 
-JsonReader JsonReader::child(std::string_view key, const json::value* value) const {
-  const std::string name = is_identifier(key) ? std::string(key) : shown(json::string(key));
-  return JsonReader(place_ + separator_ + name, value, first_error_);
+/// The value of a key that is asked for now; nullptr if there is none.
+const json::value* JsonReader::find(std::string_view key, Step& step) {
+  const json::object* object = object_or_fail();
+  if (!object) return nullptr;
+  scope_->asked.emplace_back(key);
+  const auto member = object->find(key);
+  if (member == object->end()) return nullptr;
+  step = {Step::To::member, member->key(), 0};
+  return &member->value();
 }
 
 JsonReader JsonReader::required(std::string_view key) {
-  asked_->emplace_back(key);
-  const json::object* object = object_or_fail();
-  const json::value* member = object ? object->if_contains(key) : nullptr;
-  if (object && !member) fail("the key \"" + std::string(key) + "\" is missing");
-  return child(key, member ? member : &null_value);
+  Step step;
+  const json::value* value = find(key, step);
+  if (!value) fail("the key \"" + std::string(key) + "\" is missing");
+  return {value ? *value : null_value, scope_, step};
 }
 
 std::optional<JsonReader> JsonReader::optional(std::string_view key) {
-  asked_->emplace_back(key);
-  const json::object* object = object_or_fail();
-  const json::value* member = object ? object->if_contains(key) : nullptr;
-  if (!member) return std::nullopt;
-  return child(key, member);
+  Step step;
+  const json::value* value = find(key, step);
+  if (!value) return std::nullopt;
+  return JsonReader(*value, scope_, step);
 }
 
 std::string JsonReader::optional_string(std::string_view key) {
@@ -399,11 +449,9 @@ void JsonReader::no_other_keys() {
   const json::object* object = object_or_fail();
   if (!object) return;
   for (const auto& [key, member] : *object) {
-    if (std::find(asked_->begin(), asked_->end(), std::string_view(key.data(), key.size())) !=
-        asked_->end()) {
-      continue;
-    }
-    fail("unknown key " + shown(json::string(key)) + "; known: " + joined(*asked_));
+    const std::vector<std::string>& asked = scope_->asked;
+    if (std::find(asked.begin(), asked.end(), std::string_view(key)) != asked.end()) continue;
+    fail("unknown key " + shown(json::string(key)) + "; known: " + joined(asked));
     return;
   }
 }
@@ -422,9 +470,9 @@ std::vector<JsonReader> JsonReader::array(std::size_t min_size, std::size_t max_
          " entries, got " + std::to_string(array->size()));
     return readers;
   }
+  readers.reserve(array->size());
   for (std::size_t i = 0; i < array->size(); ++i) {
-    readers.push_back(
-        JsonReader(place_ + "[" + std::to_string(i) + "]", &(*array)[i], first_error_));
+    readers.push_back(JsonReader((*array)[i], scope_, {Step::To::entry, {}, i}));
   }
   return readers;
 }
@@ -439,8 +487,8 @@ std::vector<std::pair<std::string, JsonReader>> JsonReader::entries(std::size_t 
     return result;
   }
   for (const auto& [key, member] : *object) {
-    asked_->emplace_back(key);
-    result.emplace_back(std::string(key), child(key, &member));
+    scope_->asked.emplace_back(key);
+    result.emplace_back(std::string(key), JsonReader(member, scope_, {Step::To::member, key, 0}));
   }
   return result;
 }
@@ -500,7 +548,7 @@ bool JsonReader::is_object() const { return value_->is_object(); }
 bool JsonReader::is_integer() const { return value_->is_int64() || value_->is_uint64(); }
 
 void JsonReader::fail(const std::string& problem) {
-  if (!failed()) *first_error_ = Error{place_ + ": " + problem};
+  if (!failed()) scope_->root->first_error = Error{place() + ": " + problem};
 }
 
 void JsonReader::expect(const std::string& expected) {

@@ -78,21 +78,27 @@ class JsonReader {
   void fail(const std::string& problem);
   /// Records "<place>: expected <expected>, got <the value, shortened>".
   void expect(const std::string& expected);
-  std::optional<Error> error() const { return *first_error_; }
-  const std::string& place() const { return place_; }
+  std::optional<Error> error() const;
 
  private:
-  JsonReader(std::string place, const boost::json::value* value,
-             std::shared_ptr<std::optional<Error>> first_error);
-  const boost::json::object* object_or_fail();
-  JsonReader child(std::string_view key, const boost::json::value* value) const;
-  bool failed() const { return first_error_->has_value(); }
+  /// From an object or array to a value in it.
+  struct Step {
+    enum class To { itself, member, entry } to = To::itself;
+    std::string_view key;  ///< of the JSON, which outlives its readers
+    std::size_t index = 0;
+  };
+  struct Scope;
 
-  std::string place_;
-  std::string separator_ = ".";  ///< between this place and a key: ": " below the root
+  JsonReader(const boost::json::value& value, std::shared_ptr<Scope> around, Step step);
+  const boost::json::object* object_or_fail();
+  const boost::json::value* find(std::string_view key, Step& step);
+  bool failed() const;
+  std::string place() const;
+
   const boost::json::value* value_;
-  std::shared_ptr<std::optional<Error>> first_error_;
-  std::shared_ptr<std::vector<std::string>> asked_;
+  /// The value itself where it is an object, an array or the root; else what it is in, by `step_`.
+  std::shared_ptr<Scope> scope_;
+  Step step_;
 };
 
 }  // namespace rekernel

@@ -12,9 +12,10 @@ namespace {
 constexpr std::int64_t threads = 256;
 
 constexpr const char* oracle_source = R"cuda(
-// Three launches for a chunk of heads: scores (of the chunk, length x length each), softmax in place,
-// product with v. blockIdx.z, or blockIdx.y in the softmax, counts the heads of the chunk. Scores above
-// the diagonal are neither written nor read when the mask is causal.
+// Three launches for a chunk of heads: scores (of the chunk, length x length each); weights in their
+// place, not yet divided by a row's total; product with v. blockIdx.z, or blockIdx.y of the weights,
+// counts the heads of the chunk. Scores above the diagonal are neither written nor read when the mask is
+// causal.
 
 __device__ long long head_offset(int head) { return 1ll * head * problem::length * problem::head_dim; }
 __device__ long long score_offset(int chunk_head) {
@@ -36,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
       [=](int i, int j, double sum) { out[1ll * i * length + j] = sum * scale; });
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_softmax(double* __restrict__ scores) {
+extern "C" __global__ void __launch_bounds__(256)
+    attention_weights(double* __restrict__ scores, double* __restrict__ totals) {
   using namespace problem;
   const int row = blockIdx.x;
   const int visible = causal ? row + 1 : length;
@@ -46,22 +48,22 @@ extern "C" __global__ void __launch_bounds__(256) attention_softmax(double* __re
   for (int i = threadIdx.x; i < visible; i += blockDim.x) largest = fmax(largest, score[i]);
   largest = block::maximum(largest);
 
-  double sum = 0.0;
+  double total = 0.0;
   for (int i = threadIdx.x; i < visible; i += blockDim.x) {
     const double weight = exp(score[i] - largest);
     score[i] = weight;
-    sum += weight;
+    total += weight;
   }
-  sum = block::sum(sum);
-
-  for (int i = threadIdx.x; i < visible; i += blockDim.x) score[i] /= sum;
+  total = block::sum(total);
+  if (threadIdx.x == 0) totals[1ll * blockIdx.y * length + row] = total;
 }
 
 extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
-    attention_values(const double* __restrict__ weights, const half_bits* __restrict__ v,
-                     double* __restrict__ truth, int first_head) {
+    attention_values(const double* __restrict__ weights, const double* __restrict__ totals,
+                     const half_bits* __restrict__ v, double* __restrict__ truth, int first_head) {
   using namespace problem;
   const double* weight = weights + score_offset(blockIdx.z);
+  const double* total = totals + 1ll * blockIdx.z * length;
   const half_bits* v_head = v + head_offset(first_head + blockIdx.z);
   double* out = truth + head_offset(first_head + blockIdx.z);
   const int tile_end = (blockIdx.y + 1) * gemm::rows;
@@ -70,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
       length, head_dim, visible,
       [=](int i, int l) { return causal && l > i ? 0.0 : weight[1ll * i * length + l]; },
       [=](int l, int j) { return to_double(v_head[l * head_dim + j]); },
-      [=](int i, int j, double sum) { out[i * head_dim + j] = sum; });
+      [=](int i, int j, double sum) { out[i * head_dim + j] = sum / total[i]; });
 }
 )cuda";
 
@@ -160,7 +162,8 @@ Program device_oracle(const AttentionSizes& sizes, std::int64_t workspace_bytes)
   Program program;
   program.source =
       "#include \"problem.h\"\n" + gemm_source() + block_reduction_source() + oracle_source;
-  program.workspaces = {{"scores", chunk * score_bytes}};
+  program.workspaces = {{"scores", chunk * score_bytes},
+                        {"totals", chunk * sizes.length * size_in_bytes(DType::f64)}};
   for (std::int64_t first = 0; first < heads; first += chunk) {
     const std::int64_t count = std::min(chunk, heads - first);
     const auto with_first_head = [first](const std::vector<std::string>& names) {
@@ -170,10 +173,10 @@ Program device_oracle(const AttentionSizes& sizes, std::int64_t workspace_bytes)
     };
     program.steps.push_back(gemm_launch("attention_scores", sizes.length, sizes.length, count,
                                         with_first_head({"q", "k", "scores"})));
-    program.steps.push_back(
-        simple_launch("attention_softmax", sizes.length, count, threads, buffers({"scores"})));
+    program.steps.push_back(simple_launch("attention_weights", sizes.length, count, threads,
+                                          buffers({"scores", "totals"})));
     program.steps.push_back(gemm_launch("attention_values", sizes.length, sizes.head_dim, count,
-                                        with_first_head({"scores", "v", "truth"})));
+                                        with_first_head({"scores", "totals", "v", "truth"})));
   }
   return program;
 }

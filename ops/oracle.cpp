@@ -24,65 +24,115 @@ __device__ __forceinline__ double to_double(half_bits value) {
 
 namespace gemm {
 
-constexpr int rows = 128, columns = 64, depth = 16, threads = 256;
+constexpr int rows = 128, columns = 64, depth = 8, threads = 256;
+
+// sum += a * b by the matrix unit, in float64: 16 x 8, 16 x 8 and 8 x 8 elements over the lanes of a warp
+// as the instruction's fragments have them. Lane 4 * g + t holds the elements (g + 8 * (e % 2), t + 4 *
+// (e / 2)) of a, (t + 4 * e, g) of b, and (g + 8 * (e / 2), 2 * t + e % 2) of the sum.
+__device__ __forceinline__ void multiply_fragments(double (&sum)[4], const double (&a)[4],
+                                                   const double (&b)[2]) {
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+d"(sum[0]), "+d"(sum[1]), "+d"(sum[2]), "+d"(sum[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#else
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(sum[2 * (e % 2)]), "+d"(sum[2 * (e % 2) + 1])
+        : "d"(a[e]), "d"(b[e / 2]));
+  }
+#endif
+}
 
 // For this block's tile of the m x n result: store(i, j, sum over l < k of a(i, l) * b(l, j)).
-// A thread makes 8 rows by 4 columns; a pitch of two doubles more than the tile keeps 16-byte alignment
-// and spreads the transposing stores over the banks. The operands are asked for along l where they lie
-// contiguous along it (a always, b when `b_along_depth`), so that global reads are coalesced.
+// A warp makes 32 x 32 elements. Two slots of shared memory: what is multiplied next is on its way
+// while the present one is. Pitches of four doubles more than a multiple of 16 spread a fragment's
+// reads over all banks. The operands are asked for along l where they lie contiguous along it (a
+// always, b when `b_along_depth`), so that global reads are coalesced.
 template <bool b_along_depth, class A, class B, class Store>
 __device__ __forceinline__ void multiply(int m, int n, int k, A a, B b, Store store) {
-  __shared__ __align__(16) double a_tile[depth][rows + 2];
-  __shared__ __align__(16) double b_tile[depth][columns + 2];
-  const int thread = threadIdx.x;
-  const int column_pair = 2 * (thread % 16), row_group = 8 * (thread / 16);
+  constexpr int pitch = depth + 4;
+  constexpr int b_step_l = b_along_depth ? 1 : columns + 4, b_step_j = b_along_depth ? pitch : 1;
+  __shared__ double a_tile[2][rows * pitch];
+  __shared__ double b_tile[2][b_along_depth ? columns * pitch : depth * (columns + 4)];
+  const int thread = threadIdx.x, group = thread % 32 / 4, member = thread % 4;
+  const int warp_row = thread / 32 % 4 * 32, warp_column = thread / 32 / 4 * 32;
   const int first_row = blockIdx.y * rows, first_column = blockIdx.x * columns;
+  constexpr int a_parts = rows * depth / threads, b_parts = columns * depth / threads;
+  const int a_l = thread % depth, a_i = thread / depth;
+  const int b_l = b_along_depth ? thread % depth : thread / columns;
+  const int b_j = b_along_depth ? thread / depth : thread % columns;
+  constexpr int a_stride = threads / depth, b_stride_l = b_along_depth ? 0 : threads / columns,
+                b_stride_j = b_along_depth ? threads / depth : 0;
 
-  double sum[8][4] = {};
-  for (int start = 0; start < k; start += depth) {
+  double a_next[a_parts], b_next[b_parts];
+  const auto fetch = [&](int start) {
 #pragma unroll
-    for (int part = 0; part < rows * depth / threads; ++part) {
-      const int l = thread % depth, i = thread / depth + part * (threads / depth);
-      const bool inside = first_row + i < m && start + l < k;
-      a_tile[l][i] = inside ? a(first_row + i, start + l) : 0.0;
+    for (int part = 0; part < a_parts; ++part) {
+      const int i = first_row + a_i + part * a_stride, l = start + a_l;
+      a_next[part] = i < m && l < k ? a(i, l) : 0.0;
     }
 #pragma unroll
-    for (int part = 0; part < columns * depth / threads; ++part) {
-      const int l = b_along_depth ? thread % depth : thread / columns + part * (threads / columns);
-      const int j = b_along_depth ? thread / depth + part * (threads / depth) : thread % columns;
-      const bool inside = start + l < k && first_column + j < n;
-      b_tile[l][j] = inside ? b(start + l, first_column + j) : 0.0;
+    for (int part = 0; part < b_parts; ++part) {
+      const int l = start + b_l + part * b_stride_l, j = first_column + b_j + part * b_stride_j;
+      b_next[part] = l < k && j < n ? b(l, j) : 0.0;
     }
-    __syncthreads();
-#pragma unroll 2
-    for (int l = 0; l < depth; ++l) {
-      double left[8], right[4];
+  };
+  const auto put = [&](int slot) {
 #pragma unroll
-      for (int i = 0; i < 8; i += 2) {
-        const double2 pair = *reinterpret_cast<const double2*>(&a_tile[l][row_group + i]);
-        left[i] = pair.x, left[i + 1] = pair.y;
-      }
+    for (int part = 0; part < a_parts; ++part) {
+      a_tile[slot][(a_i + part * a_stride) * pitch + a_l] = a_next[part];
+    }
 #pragma unroll
-      for (int j = 0; j < 4; j += 2) {
-        const double2 pair = *reinterpret_cast<const double2*>(&b_tile[l][column_pair + 16 * j]);
-        right[j] = pair.x, right[j + 1] = pair.y;
-      }
+    for (int part = 0; part < b_parts; ++part) {
+      b_tile[slot][(b_l + part * b_stride_l) * b_step_l + (b_j + part * b_stride_j) * b_step_j] =
+          b_next[part];
+    }
+  };
+
+  double sum[2][4][4] = {};
+  fetch(0);
+  put(0);
+  __syncthreads();
+  for (int start = 0, slot = 0; start < k; start += depth, slot ^= 1) {
+    const bool more = start + depth < k;
+    if (more) fetch(start + depth);
+    double left[2][4];
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 2; ++i) {
 #pragma unroll
-        for (int j = 0; j < 4; ++j) sum[i][j] = fma(left[i], right[j], sum[i][j]);
+      for (int e = 0; e < 4; ++e) {
+        const int row = warp_row + 16 * i + group + 8 * (e % 2);
+        left[i][e] = a_tile[slot][row * pitch + member + 4 * (e / 2)];
       }
     }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      double right[2];
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int column = warp_column + 8 * j + group;
+        right[e] = b_tile[slot][(member + 4 * e) * b_step_l + column * b_step_j];
+      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i) multiply_fragments(sum[i][j], left[i], right);
+    }
+    if (more) put(slot ^ 1);
     __syncthreads();
   }
 
 #pragma unroll
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 2; ++i) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const int row = first_row + row_group + i;
-      const int column = first_column + column_pair + 32 * (j / 2) + j % 2;
-      if (row < m && column < n) store(row, column, sum[i][j]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int row = first_row + warp_row + 16 * i + group + 8 * (e / 2);
+        const int column = first_column + warp_column + 8 * j + 2 * member + e % 2;
+        if (row < m && column < n) store(row, column, sum[i][j][e]);
+      }
     }
   }
 }

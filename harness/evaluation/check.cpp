@@ -73,13 +73,18 @@ Checker::Checker(const Problem& problem, const InputBuffers& inputs, const Devic
 }
 
 void Checker::compute_truth() {
+  if (has_truth_) return;
   oracle_->enqueue(stream_.get());
   stream_.synchronize();
+  has_truth_ = true;
 }
 
 void Checker::destroy_truth() {
-  REKERNEL_CUDA(cuMemsetD8Async(truth_.get(), poison_byte, static_cast<std::size_t>(truth_.bytes()),
-                                stream_.get()));
+  if (inputs_stay_) return;
+  has_truth_ = false;
+  // A context that fails here fails at its next use, where that can be told.
+  driver().cuMemsetD8Async(truth_.get(), poison_byte, static_cast<std::size_t>(truth_.bytes()),
+                           stream_.get());
 }
 
 ErrorStats Checker::measure_errors() {

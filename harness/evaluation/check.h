@@ -35,6 +35,21 @@ double strict_share(const ErrorStats& stats, const ErrorStats* library);
 /// in memory that no candidate's process has, and destroyed afterwards.
 class Checker {
  public:
+  /// As long as this is there, the inputs stay the same: their truth is computed once.
+  class SameInputs {
+   public:
+    explicit SameInputs(Checker& checker) : checker_(checker) { checker_.inputs_stay_ = true; }
+    SameInputs(const SameInputs&) = delete;
+    SameInputs& operator=(const SameInputs&) = delete;
+    ~SameInputs() {
+      checker_.inputs_stay_ = false;
+      checker_.destroy_truth();
+    }
+
+   private:
+    Checker& checker_;
+  };
+
   /// Keeps references to all but the compiled programs. Throws CudaError when memory is short.
   Checker(const Problem& problem, const InputBuffers& inputs, const DeviceTools& tools,
           const CompiledProgram& oracle, const std::vector<CompiledInvariant>& invariants,
@@ -56,6 +71,7 @@ class Checker {
 
  private:
   void compute_truth();
+  /// Unless it is the truth of the next run as well.
   void destroy_truth();
   std::optional<Rejection> judge_invariants();
 
@@ -64,6 +80,8 @@ class Checker {
   const Stream& stream_;
   DeviceBuffer snapshot_;
   DeviceBuffer truth_;
+  bool inputs_stay_ = false;
+  bool has_truth_ = false;
   std::vector<DeviceBuffer> oracle_workspaces_;
   DeviceBuffer violation_;
   std::unique_ptr<Runnable> oracle_;

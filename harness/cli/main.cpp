@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "harness/cli/command.h"
+#include "harness/gpu/identity.h"
 
 namespace {
 
@@ -66,6 +67,7 @@ int run(const std::string& name, const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  rekernel::number_gpus_by_bus();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
     print_usage(std::cerr);

@@ -1,7 +1,6 @@
 #include "harness/gpu/choice.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "harness/gpu/cuda.h"
@@ -32,6 +31,14 @@ bool same_kind(const VisibleGpu& a, const VisibleGpu& b) {
 }  // namespace
 
 Result<std::vector<VisibleGpu>> visible_gpus() {
+  std::vector<VisibleGpu> gpus;
+  if (const auto known = gpus_known_to_nvml()) {
+    for (const GpuIdentity& gpu : *known) {
+      gpus.push_back(
+          {static_cast<int>(gpus.size()), gpu.name, gpu.capability.major, gpu.capability.minor});
+    }
+    return gpus;
+  }
   const Result<const DriverApi*> api = load_driver();
   if (!api) return api.error();
   int count = 0;
@@ -39,17 +46,10 @@ Result<std::vector<VisibleGpu>> visible_gpus() {
       count == 0) {
     return Error{"an NVIDIA driver, but no GPU that it can use"};
   }
-  std::vector<VisibleGpu> gpus;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    const Result<ComputeCapability> capability = compute_capability(ordinal);
-    if (!capability) return capability.error();
-    CUdevice handle = 0;
-    std::array<char, 256> name{};
-    if ((*api)->cuDeviceGet(&handle, ordinal) != CUDA_SUCCESS ||
-        (*api)->cuDeviceGetName(name.data(), name.size(), handle) != CUDA_SUCCESS) {
-      return Error{"GPU " + std::to_string(ordinal) + ": the driver does not tell its name"};
-    }
-    gpus.push_back({ordinal, name.data(), capability->major, capability->minor});
+    const Result<GpuIdentity> gpu = cuda_identity(ordinal);
+    if (!gpu) return gpu.error();
+    gpus.push_back({ordinal, gpu->name, gpu->capability.major, gpu->capability.minor});
   }
   return gpus;
 }

@@ -125,16 +125,13 @@ Result<CUdevice> find_device(int ordinal) {
 
 }  // namespace
 
-Result<ComputeCapability> compute_capability(int ordinal) {
-  const Result<CUdevice> device = find_device(ordinal);
-  if (!device) return device.error();
-  return capability_of(*device);
-}
-
 Result<GpuIdentity> cuda_identity(int ordinal) {
   const Result<CUdevice> device = find_device(ordinal);
   if (!device) return device.error();
-  return GpuIdentity{uuid_of(*device), capability_of(*device)};
+  std::array<char, 256> name{};
+  REKERNEL_CUDA(cuDeviceGetName(name.data(), name.size(), *device));
+  return GpuIdentity{
+      name.data(), uuid_of(*device), capability_of(*device), visible_alone(ordinal), {}};
 }
 
 Result<bool> reaches_host_memory(int ordinal) {

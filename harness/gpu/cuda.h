@@ -73,10 +73,8 @@ struct DeviceProperties {
   int driver_version = 0;                   ///< 13000 for 13.0
 };
 
-/// Of a device, without a context on it: no memory of the device is taken.
-Result<ComputeCapability> compute_capability(int ordinal);
-
-/// The same with its UUID; identify_gpu asks for less time.
+/// Of the GPU that CUDA gives this number here, without a context on it; identify_gpu asks for less
+/// time.
 Result<GpuIdentity> cuda_identity(int ordinal);
 
 /// Whether kernels on a device can address all host memory of their process (HMM, ATS).

@@ -221,7 +221,12 @@ Result<GpuLock> GpuLock::acquire(const std::string& uuid, std::optional<Clock::t
   if (!turn) return turn.error();
   Result<FileDescriptor> file = locked_file(path, wait);
   if (!file) return file.error();
-  return GpuLock(std::move(*file));
+  return GpuLock(std::move(*file), next);
+}
+
+bool GpuLock::is_wanted() const {
+  const Result<FileDescriptor> turn = open_lock_file(next_);
+  return turn && ::flock(turn->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 std::optional<ProcessFacts> process_facts(pid_t process) {

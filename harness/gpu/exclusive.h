@@ -35,9 +35,14 @@ class GpuLock {
   static Result<GpuLock> acquire(const std::string& uuid, std::optional<Clock::time_point> deadline,
                                  const OnWait& on_wait, const std::filesystem::path& folder);
 
+  /// Whether somebody waits for it.
+  bool is_wanted() const;
+
  private:
-  explicit GpuLock(FileDescriptor file) : file_(std::move(file)) {}
+  GpuLock(FileDescriptor file, std::filesystem::path next)
+      : file_(std::move(file)), next_(std::move(next)) {}
   FileDescriptor file_;
+  std::filesystem::path next_;  ///< whose lock he has who gets this one next
 };
 
 /// The first folder, of those that systems have for this, in which everybody may make files and

@@ -20,10 +20,12 @@ using PowerUsage = int(Device, unsigned*);
 using ThrottleReasons = int(Device, unsigned long long*);
 using RunningProcesses = int(Device, unsigned* count, void* processes);
 using ErrorString = const char*(int);
-using Count = int(unsigned*);
 using HandleByIndex = int(unsigned, Device*);
 using Uuid = int(Device, char*, unsigned);
 using Capability = int(Device, int* major, int* minor);
+using Count = int(unsigned*);
+using Name = int(Device, char*, unsigned);
+using MinorNumber = int(Device, unsigned*);
 using MigMode = int(Device, unsigned* present, unsigned* pending);
 
 constexpr int success = 0;
@@ -211,24 +213,40 @@ Result<std::vector<GpuContext>> GpuMonitor::contexts() const {
 
 namespace {
 
-Result<GpuIdentity> identity_of(const DynamicLibrary& library, nvml::Device device) {
-  nvml::Uuid* uuid = nullptr;
-  nvml::Capability* capability = nullptr;
+/// Boards that cannot be divided have no mode.
+bool is_divided(const DynamicLibrary& library, nvml::Device device) {
   nvml::MigMode* mig_mode = nullptr;
   unsigned divided = 0;
   unsigned pending = 0;
-  // Boards that cannot be divided have no mode.
   if (library.load("nvmlDeviceGetMigMode", mig_mode)) mig_mode(device, &divided, &pending);
+  return divided != 0;
+}
+
+Result<GpuIdentity> identity_of(const DynamicLibrary& library, nvml::Device device) {
+  nvml::Uuid* uuid = nullptr;
+  nvml::Capability* capability = nullptr;
+  nvml::Name* name = nullptr;
+  nvml::MinorNumber* minor_number = nullptr;
   char text[96] = {};
+  char title[96] = {};
   GpuIdentity identity;
-  if (divided || !library.load("nvmlDeviceGetUUID", uuid) ||
+  if (is_divided(library, device) || !library.load("nvmlDeviceGetUUID", uuid) ||
+      !library.load("nvmlDeviceGetName", name) ||
+      name(device, title, sizeof title) != nvml::success ||
       !library.load("nvmlDeviceGetCudaComputeCapability", capability) ||
       uuid(device, text, sizeof text) != nvml::success ||
       capability(device, &identity.capability.major, &identity.capability.minor) != nvml::success) {
     return Error{"NVML does not tell what CUDA calls the GPU"};
   }
-  identity.uuid = std::string(text).substr(std::strlen("GPU-"));
+  identity.name = title;
+  identity.visible = text;
+  identity.uuid = identity.visible.substr(std::strlen("GPU-"));
   std::erase(identity.uuid, '-');
+  unsigned number = 0;
+  if (library.load("nvmlDeviceGetMinorNumber", minor_number) &&
+      minor_number(device, &number) == nvml::success) {
+    identity.file = "/dev/nvidia" + std::to_string(number);
+  }
   return identity;
 }
 
@@ -246,19 +264,33 @@ Result<GpuIdentity> nvml_identity(const std::string& uuid) {
   return identity_of(*library, device);
 }
 
-Result<GpuIdentity> nvml_identity_of_only_gpu() {
+Result<GpuIdentity> nvml_identity(unsigned index) {
+  const Result<DynamicLibrary> library = open_nvml();
+  if (!library) return library.error();
+  nvml::HandleByIndex* by_index = nullptr;
+  nvml::Device device = nullptr;
+  if (!library->load("nvmlDeviceGetHandleByIndex_v2", by_index)) {
+    return Error{library->path() + " lacks a function that it should have"};
+  }
+  // CUDA counts the instances of a divided GPU that comes before.
+  for (unsigned number = 0; number <= index; ++number) {
+    if (by_index(number, &device) != nvml::success || is_divided(*library, device)) {
+      return Error{"NVML does not know the GPU " + std::to_string(index)};
+    }
+  }
+  return identity_of(*library, device);
+}
+
+Result<int> nvml_gpu_count() {
   const Result<DynamicLibrary> library = open_nvml();
   if (!library) return library.error();
   nvml::Count* count = nullptr;
-  nvml::HandleByIndex* by_index = nullptr;
   unsigned gpus = 0;
-  nvml::Device device = nullptr;
-  if (!library->load("nvmlDeviceGetCount_v2", count) ||
-      !library->load("nvmlDeviceGetHandleByIndex_v2", by_index) || count(&gpus) != nvml::success ||
-      gpus != 1 || by_index(0, &device) != nvml::success) {
-    return Error{"NVML does not know one GPU alone"};
+  if (!library->load("nvmlDeviceGetCount_v2", count) || count(&gpus) != nvml::success ||
+      gpus == 0) {
+    return Error{"NVML knows no GPU"};
   }
-  return identity_of(*library, device);
+  return static_cast<int>(gpus);
 }
 
 Result<std::string> driver_version_text() {

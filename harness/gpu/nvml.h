@@ -48,11 +48,12 @@ class GpuMonitor {
   std::shared_ptr<const State> state_;
 };
 
-/// Of the GPU with this UUID, "GPU-01234567-89ab-…", or of the only one of the machine. An error
-/// where there is none or another number of them, or where it is divided into instances (MIG),
-/// which CUDA counts in its place.
+/// Of the GPU with this UUID, "GPU-01234567-89ab-…", or of this number along the bus. An error
+/// where there is none, or where one is divided into instances (MIG), which CUDA counts in its
+/// place.
 Result<GpuIdentity> nvml_identity(const std::string& uuid);
-Result<GpuIdentity> nvml_identity_of_only_gpu();
+Result<GpuIdentity> nvml_identity(unsigned index);
+Result<int> nvml_gpu_count();
 
 /// "NVIDIA driver 580.95.05", or an error when there is none.
 Result<std::string> driver_version_text();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -19,6 +20,9 @@ constexpr std::size_t most_tries = 3;
 /// Of a launcher whose places are alike: failures in a row that are nobody's in particular.
 constexpr int most_failures_in_a_row = 5;
 constexpr std::size_t shown_ids = 8;
+/// Preparations at once for each worker, to begin with: all cores at once would keep the first
+/// candidate waiting, and the processes that it is to be evaluated in.
+constexpr std::size_t preparations_of_a_worker = 4;
 
 }  // namespace
 
@@ -39,7 +43,9 @@ class EvaluationPool::Round {
       : pool_(pool),
         task_(task),
         unsettled_(task.candidates.size()),
-        paused_(pool.places_.size(), false) {}
+        paused_(pool.places_.size(), false) {
+    if (!pool.places_.empty()) at_once_ = preparations_of_a_worker * pool.places_.size();
+  }
 
   std::optional<Interruption> run(std::vector<std::size_t>& unsettled) {
     {
@@ -80,6 +86,9 @@ class EvaluationPool::Round {
         ready_.insert(*index);
         more_.notify_one();
       }
+      const std::lock_guard lock(mutex_);
+      --in_preparation_;
+      room_.notify_one();
     }
     const std::lock_guard lock(mutex_);
     --preparing_;
@@ -87,9 +96,20 @@ class EvaluationPool::Round {
   }
 
   std::optional<std::size_t> next_to_prepare() {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] {
+      return stopped_ || next_ == task_.candidates.size() || in_preparation_ < at_once_;
+    });
     if (stopped_ || next_ == task_.candidates.size()) return std::nullopt;
+    ++in_preparation_;
     return next_++;
+  }
+
+  /// A worker that came back has nothing to do: preparations are slower than evaluations.
+  void prepare_more_at_once() {
+    if (next_ == task_.candidates.size() || at_once_ >= task_.preparers) return;
+    at_once_ *= 2;
+    room_.notify_all();
   }
 
   /// What throws is a failure, and must not take the other workers along.
@@ -107,7 +127,7 @@ class EvaluationPool::Round {
   // ── Evaluation ───────────────────────────────────────────────────────────────────────────────
 
   void work(std::size_t place) {
-    while (const auto index = take(place)) {
+    for (bool first = true; const auto index = take(place, first); first = false) {
       const EvaluationReport report = *guarded([&]() -> std::optional<EvaluationReport> {
         return pool_.places_[place].worker.evaluate(*task_.candidates[*index]);
       });
@@ -121,8 +141,9 @@ class EvaluationPool::Round {
   }
 
   /// Waits for a candidate that this worker has not failed on. Nothing when none will come.
-  std::optional<std::size_t> take(std::size_t place) {
+  std::optional<std::size_t> take(std::size_t place, bool first) {
     std::unique_lock lock(mutex_);
+    if (!first && ready_.empty()) prepare_more_at_once();
     while (!stopped_ && !finished() && !pool_.places_[place].left) {
       if (paused_[place]) {
         resumed_.wait(lock);
@@ -200,6 +221,7 @@ class EvaluationPool::Round {
   void wake_all() {
     more_.notify_all();
     resumed_.notify_all();
+    room_.notify_all();
   }
 
   // ── Failures ─────────────────────────────────────────────────────────────────────────────────
@@ -329,10 +351,13 @@ class EvaluationPool::Round {
   std::mutex arrival_mutex_;         ///< held while a candidate is settled; taken before `mutex_`
   std::condition_variable more_;     ///< there is something for a worker that works
   std::condition_variable resumed_;  ///< a pause may be over
+  std::condition_variable room_;     ///< there may be room for one more preparation
   std::set<std::size_t> ready_;      ///< prepared, or back from a worker that failed
   std::size_t next_ = 0;             ///< to prepare
   std::size_t preparing_ = 0;        ///< threads
-  std::size_t evaluating_ = 0;       ///< workers
+  std::size_t in_preparation_ = 0;   ///< candidates
+  std::size_t at_once_ = std::numeric_limits<std::size_t>::max();  ///< at most so many of these
+  std::size_t evaluating_ = 0;                                     ///< workers
   std::size_t unsettled_;
   std::size_t set_aside_ = 0;
   std::vector<bool> paused_;  ///< by place

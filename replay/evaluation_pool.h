@@ -24,7 +24,8 @@ struct PoolTask {
   std::vector<const Candidate*> candidates;
   std::vector<std::string> ids;
   /// What is known of a candidate without a worker (that it does not compile), by its index; called
-  /// from `preparers` threads. Candidates go to workers as soon as they are prepared.
+  /// from `preparers` threads, fewer of them until workers wait for candidates. Candidates go to
+  /// workers as soon as they are prepared.
   std::function<std::optional<EvaluationReport>(std::size_t index)> prepare;
   unsigned preparers = 1;
   /// Called once for every candidate, with its report, in any order but never twice at a time.

@@ -8,10 +8,10 @@ namespace rekernel {
 
 /// The makers behind make_reference, one for each file. Each takes what make_reference takes; the
 /// problem has the tensors and attributes of the problem that the reference is for.
-using ReferenceMaker = Result<std::unique_ptr<Runnable>> (*)(const ReferenceInfo& info,
-                                                             const Problem& problem,
-                                                             const Bindings& bindings,
-                                                             const Device& device);
+using LibraryReferenceMaker = Result<std::unique_ptr<Runnable>> (*)(const ReferenceInfo& info,
+                                                                    const Problem& problem,
+                                                                    const Bindings& bindings,
+                                                                    const Device& device);
 
 Result<std::unique_ptr<Runnable>> make_cublas_matmul(const ReferenceInfo&, const Problem&,
                                                      const Bindings&, const Device&);

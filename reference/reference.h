@@ -30,6 +30,10 @@ std::vector<ReferenceInfo> references_of(std::string_view problem);
 Result<std::unique_ptr<Runnable>> make_reference(const ReferenceInfo& info, const Problem& problem,
                                                  const Bindings& bindings, const Device& device);
 
+/// Loads the library behind the references of this id, if it is there: that takes a while and needs
+/// no GPU.
+void load_library_of(std::string_view id);
+
 /// Library versions found on this machine, for `doctor` and results ("cuBLAS" → "13.0.2").
 /// Libraries that are missing are absent.
 std::vector<std::pair<std::string, std::string>> reference_library_versions();

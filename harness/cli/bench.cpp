@@ -76,6 +76,7 @@ namespace {
 struct BenchPlace {
   int device = 0;
   std::unique_ptr<PytorchProcess> pytorch;
+  std::unique_ptr<LocalLauncher> launcher;
 };
 
 /// What is being measured, told from several threads.
@@ -118,21 +119,22 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   BenchProgress progress(candidates.size());
   std::vector<BenchPlace> places;
   for (const int device : options.devices) {
-    BenchPlace& place = places.emplace_back(BenchPlace{device, nullptr});
-    if (!options.pytorch) continue;
-    Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
-    if (!spawned) return spawned.error();
-    place.pytorch = std::move(*spawned);
+    BenchPlace& place = places.emplace_back(BenchPlace{device, nullptr, nullptr});
+    if (options.pytorch) {
+      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+      if (!spawned) return spawned.error();
+      place.pytorch = std::move(*spawned);
+    }
+    place.launcher = std::make_unique<LocalLauncher>(
+        place.pytorch.get(), [&](const std::string& holder) { progress.show(holder); });
   }
   std::vector<EvaluationWorker> workers;
   for (const BenchPlace& place : places) {
-    workers.push_back(
-        {"GPU " + std::to_string(place.device), [&](const Candidate& candidate) {
-           progress.begin(candidate);
-           LocalLauncher launcher(place.pytorch.get(),
-                                  [&](const std::string& holder) { progress.show(holder); });
-           return launcher.evaluate(candidate, bench_evaluation(candidate, options, place.device));
-         }});
+    workers.push_back({"GPU " + std::to_string(place.device), [&](const Candidate& candidate) {
+                         progress.begin(candidate);
+                         return place.launcher->evaluate(
+                             candidate, bench_evaluation(candidate, options, place.device));
+                       }});
   }
   Bench bench;
   std::map<std::string, std::string> toolchain = toolchain_versions();

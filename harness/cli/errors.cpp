@@ -94,7 +94,7 @@ class ErrorMeasurement {
     if (subject.source == ErrorSource::scaffold) {
       options.references = library_reference_ids(subject.candidate.problem);
     }
-    return LocalLauncher().evaluate(subject.candidate, options);
+    return launcher_.evaluate(subject.candidate, options);
   }
 
   /// Never called twice at a time.
@@ -123,6 +123,7 @@ class ErrorMeasurement {
   std::vector<std::vector<ErrorRow>> rows_;
   std::vector<bool> settled_;
   ErrorsRecord record_;
+  LocalLauncher launcher_;
   std::mutex mutex_;  ///< of what follows
   std::size_t shown_ = 0;
   Progress progress_;

@@ -189,8 +189,8 @@ int referee_worker_command(const std::vector<std::string>&) {
   return run_referee_worker(all_references());
 }
 
-int runner_worker_command(const std::vector<std::string>& arguments) {
-  return run_runner_worker(arguments, all_references().make);
+int runner_worker_command(const std::vector<std::string>&) {
+  return run_runner_worker(all_references());
 }
 
 }  // namespace rekernel

@@ -90,9 +90,11 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
     for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
     std::optional<std::chrono::seconds> longest_wait;
     if (gpus.size() > 1) longest_wait = patience;
+    const auto launcher = std::make_shared<LocalLauncher>(nullptr, say, longest_wait);
+    for (const int ordinal : ordinals) launcher->prepare(ordinal);
     return gpu_workers(ordinals, evaluate,
-                       [longest_wait, say](const Candidate& candidate, const EvaluateOptions& own) {
-                         return LocalLauncher(nullptr, say, longest_wait).evaluate(candidate, own);
+                       [launcher](const Candidate& candidate, const EvaluateOptions& own) {
+                         return launcher->evaluate(candidate, own);
                        });
   };
   return options;

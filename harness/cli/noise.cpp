@@ -42,10 +42,13 @@ Result<NoiseSubject> noise_subject(const std::string& argument) {
   return NoiseSubject{std::move(*candidate), {}};
 }
 
-/// Appends the runs of one start to the row.
+/// Who is told of a wait for the GPU.
+using OnWait = std::function<void(const std::string&)>;
+
+/// Appends the runs of one start to the row. Every process is a new one.
 Result<Ok> measure_start(const NoiseSubject& subject, const EvaluateOptions& options,
-                         EvaluationLauncher& launcher, NoiseRecord& record, NoiseRow& row) {
-  EvaluationReport report = launcher.evaluate(subject.candidate, options);
+                         const OnWait& waiting, NoiseRecord& record, NoiseRow& row) {
+  EvaluationReport report = LocalLauncher(nullptr, waiting).evaluate(subject.candidate, options);
   const std::string name = row.problem + "/" + row.subject + ": ";
   if (!report.failure.empty()) return Error{name + report.failure};
   const Evaluation& evaluation = report.evaluation;
@@ -66,7 +69,7 @@ Result<Ok> measure_start(const NoiseSubject& subject, const EvaluateOptions& opt
 }
 
 Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options, int starts,
-                         EvaluationLauncher& launcher, NoiseRecord& record) {
+                         const OnWait& waiting, NoiseRecord& record) {
   const int runs = options.noise_runs;
   NoiseRow row;
   row.problem = subject.candidate.problem;
@@ -78,7 +81,7 @@ Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options, i
   row.starts = std::min(starts, runs);
   for (int start = 0; start < row.starts; ++start) {
     options.noise_runs = runs / row.starts + (start < runs % row.starts ? 1 : 0);
-    Result<Ok> measured = measure_start(subject, options, launcher, record, row);
+    Result<Ok> measured = measure_start(subject, options, waiting, record, row);
     if (!measured) return measured.error();
   }
   row.measured = today();
@@ -134,14 +137,14 @@ int noise_command(const std::vector<std::string>& arguments) {
   record.toolchain = toolchain_versions();
   {
     Progress progress;
-    LocalLauncher launcher(nullptr, [&](const std::string& holder) { progress.show(holder); });
+    const OnWait waiting = [&](const std::string& holder) { progress.show(holder); };
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       const Candidate& candidate = subjects[i].candidate;
       const std::string& reference = subjects[i].reference;
       progress.show("[" + std::to_string(i + 1) + "/" + std::to_string(subjects.size()) + "] " +
                     candidate.problem + "/" + (reference.empty() ? candidate.name : reference) +
                     " against itself, " + std::to_string(evaluate_options.noise_runs) + " runs …");
-      Result<NoiseRow> row = measure(subjects[i], evaluate_options, starts, launcher, record);
+      Result<NoiseRow> row = measure(subjects[i], evaluate_options, starts, waiting, record);
       if (!row) return bad_input(row.error());
       record.rows.push_back(std::move(*row));
       if (parsed.flag("record")) {  // what is measured stays, whatever ends the run

@@ -40,7 +40,7 @@ Result<std::unique_ptr<ExternalReference>> connect_pytorch(const std::string& id
 }  // namespace
 
 ReferenceSource all_references() {
-  return {make_library_reference, connect_pytorch, "cublas_fp16"};
+  return {make_library_reference, load_library_of, connect_pytorch, "cublas_fp16"};
 }
 
 std::vector<std::string> library_reference_ids(const std::string& problem) {

@@ -2,14 +2,20 @@
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "harness/candidate/candidate.h"
+#include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/evaluate.h"
 #include "harness/gpu/identity.h"
-#include "harness/process/isolate.h"
 
 namespace rekernel {
 
@@ -34,7 +40,10 @@ class ExternalSession {
 
 /// On this machine, in processes of their own (this program's hidden commands `referee-worker` and
 /// `runner-worker`), with both deadlines: a crash, a hang or a poisoned context becomes the
-/// candidate's status. The candidate is compiled meanwhile, in another child.
+/// candidate's status. The candidate is compiled meanwhile, in another child. Its own processes end
+/// with its evaluation; those in which no code of it runs stay for the next one, for a moment and
+/// with the lock of the GPU, unless somebody else waits for that. Any number of threads may call
+/// it.
 class LocalLauncher : public EvaluationLauncher {
  public:
   /// `session` gives the external references that options name; it may be absent where none are. An
@@ -43,21 +52,37 @@ class LocalLauncher : public EvaluationLauncher {
   /// is a failure that names that.
   explicit LocalLauncher(ExternalSession* session = nullptr,
                          std::function<void(const std::string&)> waiting = {},
-                         std::optional<std::chrono::seconds> patience = {})
-      : session_(session), waiting_(std::move(waiting)), patience_(patience) {}
+                         std::optional<std::chrono::seconds> patience = {});
+  ~LocalLauncher() override;
   EvaluationReport evaluate(const Candidate& candidate, const EvaluateOptions& options) override;
 
+  /// Candidates will come for this GPU in a moment: what they need there begins to start, if nobody
+  /// else evaluates there.
+  void prepare(int device);
+
  private:
+  struct Place;
+
+  std::unique_ptr<Place> take_place(const GpuIdentity& gpu);
+  void leave_place(std::unique_ptr<Place> place);
+  void clear_idle_places(const std::stop_token& stop);
   EvaluationReport evaluate_alone(const Candidate& candidate, const EvaluateOptions& options,
-                                  const GpuIdentity& gpu);
+                                  Place& place);
   EvaluationReport start_and_wait(const Candidate& candidate, const EvaluateOptions& options,
-                                  const GpuIdentity& gpu);
-  EvaluationReport start_processes(const Candidate& candidate, const EvaluateOptions& options,
-                                   const GpuIdentity& gpu);
+                                  Place& place);
+  std::optional<EvaluationReport> judged(const Candidate& candidate, const EvaluateOptions& options,
+                                         const std::shared_future<Result<CompileOutcome>>& compiled,
+                                         Place& place, bool kept);
+  void tell_which_buffer(const Candidate& candidate, const EvaluateOptions& options, Place& place,
+                         EvaluationReport& report);
 
   ExternalSession* session_;
   std::function<void(const std::string&)> waiting_;
   std::optional<std::chrono::seconds> patience_;
+  std::mutex mutex_;  ///< of what follows
+  std::vector<std::unique_ptr<Place>> idle_;
+  std::condition_variable_any change_;
+  std::jthread caretaker_;  ///< ends before the rest goes
 };
 
 }  // namespace rekernel

@@ -78,7 +78,7 @@ std::optional<Rejection> diagnose(Rig& rig, const Subject& subject) {
 /// The subject of an A/A experiment in one of the two processes.
 Subject noise_subject(Rig& rig, RemoteRunner& runner) {
   const RemoteRunner::Reference made =
-      or_setup_failure(runner.make_reference(rig.options.noise_subject));
+      or_setup_failure(runner.make_reference(rig.problem.id, rig.options.noise_subject));
   return {&runner, made.subject, &rig.candidate_buffers};
 }
 
@@ -99,12 +99,16 @@ void time_against_itself(Rig& rig, const Subject& first, const Subject& second,
   rig.laps.lap("noise");
 }
 
+void begin(const Rig& rig, const Occasion& occasion) {
+  occasion.started(rig.libraries ? rig.libraries->new_cache_entries() : "");
+}
+
 std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
   expect_idle_gpu(rig);
   if (!rig.options.noise_subject.empty()) {
     const Subject first = noise_subject(rig, *rig.runner);
     const Subject second = noise_subject(rig, *rig.libraries);
-    occasion.started();
+    begin(rig, occasion);
     time_against_itself(rig, first, second, report);
     ReferenceResult reference;
     reference.id = rig.options.noise_subject;
@@ -115,10 +119,10 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
   const CompileOutcome outcome = or_setup_failure(occasion.compiled());
   const LoadedCandidate loaded = load_candidate_code(rig, outcome, report.evaluation);
   if (loaded.rejection) return loaded.rejection;
-  const Subject second{rig.libraries.get(),
+  const Subject second{rig.libraries,
                        or_setup_failure(rig.libraries->load(rig.candidate, *outcome.program)),
                        &rig.candidate_buffers};
-  occasion.started();
+  begin(rig, occasion);
   if (auto rejection =
           Trial(rig, loaded.subject, *outcome.program, report.evaluation).check_seeds(1)) {
     return rejection;
@@ -129,18 +133,8 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
 
 /// From a complete rig to a status.
 std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
-  const auto begin = [&] {
-    rig.runner->begin();
-    if (rig.repetition) rig.repetition->begin();
-    if (rig.libraries) rig.libraries->begin();
-    occasion.started();
-  };
   if (auto rejection = rig.check_architecture()) return rejection;
-  if (rig.options.mode == Mode::noise) {
-    Occasion announced = occasion;
-    announced.started = begin;
-    return run_noise(rig, announced, report);
-  }
+  if (rig.options.mode == Mode::noise) return run_noise(rig, occasion, report);
   ClockCalibration calibration;
   if (rig.options.mode == Mode::verdict) {
     expect_idle_gpu(rig);
@@ -152,9 +146,10 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
     rig.laps.lap("ceilings");
     calibration = calibrate_clock(rig);
   }
+  rig.open_repetition();
   const CompileOutcome outcome = or_setup_failure(occasion.compiled());
   rig.laps.lap("compile");
-  begin();
+  begin(rig, occasion);
   const LoadedCandidate loaded = load_candidate_code(rig, outcome, report.evaluation);
   if (loaded.rejection) return loaded.rejection;
   if (rig.options.mode == Mode::diagnosis) return diagnose(rig, loaded.subject);
@@ -186,10 +181,11 @@ EvaluationReport reported(const Candidate& candidate, Work work) {
 
 }  // namespace
 
-EvaluationReport evaluate_with(const Occasion& occasion, Connections connections) {
+EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
+                               Connections connections) {
   return reported(occasion.candidate, [&](EvaluationReport& report) {
     Laps laps(report.evaluation.split_ns);
-    Rig rig(occasion.candidate, occasion.problem, occasion.options, occasion.references,
+    Rig rig(occasion.candidate, occasion.problem, occasion.options, occasion.references, device,
             std::move(connections), report, laps);
     try {
       note_status(run_mode(rig, occasion, report), report.evaluation);
@@ -203,6 +199,7 @@ EvaluationReport evaluate_with(const Occasion& occasion, Connections connections
     }
     rig.hang_up();
     occasion.finished(report);
+    if (rig.libraries) rig.libraries->forget();
   });
 }
 
@@ -233,7 +230,7 @@ EvaluationReport run_once(const Occasion& occasion) {
     const std::uint64_t seed = occasion.options.seed.value_or(1);
     result.seeds.push_back(seed);
     inputs.fill(seed, nullptr, stream);
-    occasion.started();
+    occasion.started("");
     try {
       (*runnable)->enqueue(stream.get());
       stream.synchronize();

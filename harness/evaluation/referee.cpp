@@ -6,119 +6,192 @@
 #include <exception>
 
 #include "harness/base/cache.h"
-#include "harness/base/fields.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/modes.h"
+#include "harness/evaluation/served_process.h"
 #include "harness/process/isolate.h"
-#include "harness/process/sandbox.h"
-#include "harness/process/system_calls.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
 
 namespace {
 
-struct Request {
-  EvaluateOptions options;
-  bool with_repetition = false;
-  bool with_libraries = false;
-  Candidate candidate;
-};
+using Mode = EvaluateOptions::Mode;
 
-Result<Request> read_request(const std::string& text) {
-  Result<RequestedEvaluation> read = read_evaluation_request(text, "evaluation request");
-  if (!read) return read.error();
-  const bool with_repetition = needs_repetition(read->options);
-  const bool with_libraries =
-      needs_libraries(read->options, *find_problem(read->candidate.problem));
-  return Request{std::move(read->options), with_repetition, with_libraries,
-                 std::move(read->candidate)};
-}
+constexpr const char* lent_libraries = "libraries";
+/// Addresses that an evaluation took are never given back (DeviceMapping): there are enough of them
+/// for so many evaluations many times over.
+constexpr int most_evaluations = 500;
 
 /// Descriptors in the order in which the launcher lists them.
-class Inherited {
+class Handed {
  public:
-  FileDescriptor next() { return FileDescriptor(next_++); }
-  RunnerConnection runner() {
+  explicit Handed(std::vector<FileDescriptor> descriptors) : descriptors_(std::move(descriptors)) {}
+  FileDescriptor next() { return std::move(descriptors_.at(next_++)); }
+  PendingRunner runner() {
     FileDescriptor socket = next();
-    return {std::move(socket), next()};
+    return {Channel(std::move(socket)), next()};
   }
-  std::array<int, 2> external() {
-    next_ += 2;
-    return {next_ - 2, next_ - 1};
+  std::array<FileDescriptor, 2> external() {
+    FileDescriptor conversation = next();
+    return {std::move(conversation), next()};
   }
 
  private:
-  int next_ = first_inherited_descriptor;
+  std::vector<FileDescriptor> descriptors_;
+  std::size_t next_ = 0;
 };
 
-Connections inherited_connections(const Request& request) {
-  Inherited inherited;
+/// For a verdict, the floor needs the rate of the best library product.
+std::vector<std::string> needed_references(const RequestedEvaluation& request,
+                                           const ReferenceSource& source) {
+  std::vector<std::string> ids = request.options.references;
+  const bool needs_rate = request.options.mode == Mode::verdict &&
+                          find_problem(request.candidate.problem)->matrix_products > 0;
+  if (needs_rate) ids.push_back(source.matrix_rate_reference);
+  return ids;
+}
+
+Connections handed_connections(const RequestedEvaluation& request, bool lends_libraries,
+                               std::vector<FileDescriptor> descriptors, PendingRunner& libraries,
+                               const ReferenceSource& source) {
+  Handed handed(std::move(descriptors));
   Connections connections;
-  connections.candidate = inherited.runner();
-  if (request.with_repetition) connections.repetition = inherited.runner();
-  if (request.with_libraries) connections.libraries = inherited.runner();
+  connections.candidate = handed.runner();
+  connections.candidate.open();
+  if (needs_repetition(request.options)) connections.repetition = handed.runner();
+  if (lends_libraries) {
+    libraries = handed.runner();
+    libraries.open(needed_references(request, source));
+  }
   for (std::size_t i = 0; i < request.options.external_references.size(); ++i) {
-    connections.externals.push_back(inherited.external());
+    connections.externals.push_back(handed.external());
+  }
+  if (needs_libraries(request.options, *find_problem(request.candidate.problem))) {
+    connections.libraries = &libraries;
   }
   return connections;
 }
 
-Result<CompileOutcome> read_compiled() {
-  const Result<std::string> fields = read_field(STDIN_FILENO);
-  if (!fields) return Error{"the candidate's machine code did not arrive"};
-  return compile_outcome_from(*fields);
-}
+/// The referee's side of the conversation with the launcher.
+class Referee {
+ public:
+  Referee(Channel channel, const ReferenceSource& references)
+      : channel_(std::move(channel)), references_(references) {}
+
+  void serve() {
+    for (int evaluation = 1; goes_on_; ++evaluation) {
+      Result<Message> message = channel_.receive();
+      if (!message) return;
+      goes_on_ = evaluation < most_evaluations;
+      if (message->fields == Fields{"prepare"}) {
+        prepare(std::move(*message));
+      } else {
+        evaluate(std::move(*message));
+      }
+    }
+  }
+
+ private:
+  void say(const Fields& fields) {
+    // A launcher that is gone shows at the next receive.
+    (void)channel_.send(fields).ok();
+  }
+
+  void prepare(Message message) {
+    libraries_ = Handed(std::move(message.descriptors)).runner();
+    libraries_.open();
+    // Why it cannot be opened, the evaluation will say.
+    if (Result<Device> device = open_in_turn()) device_ = std::move(*device);
+  }
+
+  void evaluate(Message message) {
+    const Fields& fields = message.fields;
+    Result<RequestedEvaluation> request =
+        fields.size() == 3 && fields[0] == "evaluate"
+            ? read_evaluation_request(fields[1], "evaluation request")
+            : Result<RequestedEvaluation>(Error{"the launcher's words make no sense"});
+    if (!request) {
+      EvaluationReport report;
+      report.evaluation.status = Status::invalid_plan;
+      report.evaluation.message = request.error().message;
+      return report_and_end(report);
+    }
+    reported_ = false;
+    const bool once = request->options.mode == Mode::once;
+    const Occasion occasion{request->candidate,
+                            *find_problem(request->candidate.problem),
+                            request->options,
+                            references_,
+                            [this] { return ask_for_code(); },
+                            [this](const std::string& entries) { start(entries); },
+                            [this](const EvaluationReport& report) { finish(report); }};
+    EvaluationReport report;
+    try {
+      if (once) {
+        report = run_once(occasion);
+      } else {
+        // They open the device while this process does.
+        Connections connections =
+            handed_connections(*request, fields[2] == lent_libraries,
+                               std::move(message.descriptors), libraries_, references_);
+        if (!device_) device_ = or_setup_failure(open_in_turn());
+        report = evaluate_with(occasion, *device_, std::move(connections));
+      }
+    } catch (const std::exception& error) {
+      report.failure = error.what();
+      goes_on_ = false;
+    }
+    if (!reported_) report_and_end(report);
+  }
+
+  Result<CompileOutcome> ask_for_code() {
+    say({"code"});
+    const Result<Message> answer = channel_.receive();
+    if (!answer || answer->fields.size() != 1) {
+      return Error{"the candidate's machine code did not arrive"};
+    }
+    return compile_outcome_from(answer->fields[0]);
+  }
+
+  void start(const std::string& entries) { say({"started", new_cache_entries(), entries}); }
+
+  /// While all of the rig still stands: the launcher need not wait until it is taken apart.
+  void finish(const EvaluationReport& report) {
+    reported_ = true;
+    say({"report", boost::json::serialize(to_json(report)), goes_on_ ? referee_goes_on : ""});
+  }
+
+  /// After a failure, nobody knows what state CUDA is in.
+  void report_and_end(const EvaluationReport& report) {
+    goes_on_ = false;
+    finish(report);
+  }
+
+  Channel channel_;
+  const ReferenceSource& references_;
+  std::optional<Device> device_;
+  PendingRunner libraries_;
+  bool goes_on_ = true;
+  bool reported_ = false;
+};
 
 }  // namespace
 
-std::string referee_request(const Candidate& candidate, const EvaluateOptions& options) {
-  std::string field;
-  append_field(field, evaluation_request(candidate, options));
-  return field;
+Fields referee_request(const Candidate& candidate, const EvaluateOptions& options,
+                       bool lends_libraries) {
+  return {"evaluate", evaluation_request(candidate, options),
+          lends_libraries ? lent_libraries : ""};
 }
 
 int run_referee_worker(const ReferenceSource& references) {
-  if (::fcntl(result_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
-    return 2;  // started by hand: there is no pipe to report to
+  if (::fcntl(first_served_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    return 2;  // started by hand: there is nobody to serve
   }
-  if (!sandbox_is_refused()) (void)lock_down().ok();
-  keep_cache_entries_for_parent();
-  bool started = false;
-  const auto start = [&started] {
-    if (!started) report_started(result_descriptor, new_cache_entries());
-    started = true;
-  };
-  const auto finish = [&start](const EvaluationReport& report) {
-    start();
-    write_all(result_descriptor, boost::json::serialize(to_json(report)));
-    // CUDA's own destructors can hang; everything is said.
-    ::_exit(0);
-  };
-  EvaluationReport report;
-  const Result<std::string> text = read_field(STDIN_FILENO);
-  Result<Request> request = text ? read_request(*text) : Result<Request>(text.error());
-  if (!request) {
-    report.evaluation.status = Status::invalid_plan;
-    report.evaluation.message = request.error().message;
-    finish(report);
-  }
-  const Occasion occasion{request->candidate,
-                          *find_problem(request->candidate.problem),
-                          request->options,
-                          references,
-                          read_compiled,
-                          start,
-                          finish};
-  try {
-    report = request->options.mode == EvaluateOptions::Mode::once
-                 ? run_once(occasion)
-                 : evaluate_with(occasion, inherited_connections(*request));
-  } catch (const std::exception& error) {
-    report.failure = error.what();
-  }
-  finish(report);
-  return 0;
+  settle_as_served_process();
+  Referee(Channel(FileDescriptor(first_served_descriptor)), references).serve();
+  // CUDA's own destructors can hang; everything is said.
+  ::_exit(0);
 }
 
 }  // namespace rekernel

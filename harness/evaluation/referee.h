@@ -1,7 +1,6 @@
 #pragma once
 
-#include <string>
-
+#include "harness/base/fields.h"
 #include "harness/candidate/candidate.h"
 #include "harness/evaluation/evaluate.h"
 #include "harness/evaluation/reference_source.h"
@@ -9,16 +8,25 @@
 namespace rekernel {
 
 /// The process that judges: it owns inputs, outputs, truth, seeds and stamps, and no code of a
-/// candidate runs in its context (but in mode `once`, which judges nothing).
+/// candidate runs in its context (but in mode `once`, which judges nothing, and after which it
+/// ends).
 ///
-/// Reads the request on standard input, and behind it the candidate's machine code; writes the
-/// report to the result pipe. Inherits a socket and a page of words for the candidate's process,
-/// the same for its second one and for the libraries where there are such, and two descriptors for
-/// each external reference.
-/// Returns the exit status.
+/// The conversation is on descriptor first_served_descriptor:
+///   "prepare"  with a socket and a page of words for the process of the libraries, which is kept:
+///       both open the device, and there is no answer
+///   "evaluate", request, lent_libraries or ""  with a socket and a page of words for the
+///       candidate's process, for its second one where it needs one and for that of the libraries
+///       where it is lent, which is kept; then two descriptors for each external reference
+///     → "code", once it needs the candidate's machine code, answered by that in one field
+///     → "started", new cache entries: the set-up is over
+///     → "report", JSON, and whether it goes on: then it waits for the next evaluation
+/// Serves until the other side hangs up; returns the exit status.
 int run_referee_worker(const ReferenceSource& references);
 
 /// The request, as the referee reads it.
-std::string referee_request(const Candidate& candidate, const EvaluateOptions& options);
+Fields referee_request(const Candidate& candidate, const EvaluateOptions& options,
+                       bool lends_libraries);
+
+constexpr const char* referee_goes_on = "next";
 
 }  // namespace rekernel

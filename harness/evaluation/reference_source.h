@@ -29,7 +29,9 @@ using ReferenceMaker = std::function<Result<std::unique_ptr<Runnable>>(
 /// Where an evaluation gets its references from. The harness does not know the libraries.
 struct ReferenceSource {
   ReferenceMaker make;
-  /// Over the descriptors of an ExternalSession, which stay the caller's.
+  /// Loads the library behind a reference, if there is one, which takes a while and needs no GPU.
+  std::function<void(const std::string& id)> load;
+  /// Over copies of the descriptors of an ExternalSession, which the reference closes.
   std::function<Result<std::unique_ptr<ExternalReference>>(
       const std::string& id, const Problem&, const std::array<int, 2>& descriptors, int device)>
       make_external;

@@ -39,15 +39,28 @@ bool is_refused_launch(std::int64_t code) {
 
 }  // namespace
 
-Result<std::unique_ptr<RemoteRunner>> RemoteRunner::connect(Channel channel,
-                                                            const FileDescriptor& words,
-                                                            std::chrono::milliseconds deadline) {
-  const Result<Message> first = channel.receive(Channel::Clock::now() + deadline);
+void PendingRunner::open(const std::vector<std::string>& references) {
+  Fields request = {"open"};
+  request.insert(request.end(), references.begin(), references.end());
+  // A process that is gone shows when its answer is read.
+  (void)channel_.send(request).ok();
+}
+
+Result<RemoteRunner*> PendingRunner::ready(std::chrono::milliseconds deadline) {
+  if (runner_) return runner_.get();
+  const Result<Message> first = channel_.receive(Channel::Clock::now() + deadline);
   if (!first) return first.error();
   const Fields& fields = first->fields;
   if (fields.size() == 2 && fields[0] == "failed") return Error{fields[1]};
   if (fields != Fields{"ready"}) return Error{"the runner's first word makes no sense"};
-  return std::unique_ptr<RemoteRunner>(new RemoteRunner(std::move(channel), words));
+  runner_.reset(new RemoteRunner(std::move(channel_), words_));
+  words_.close();
+  return runner_.get();
+}
+
+void PendingRunner::hang_up() {
+  channel_ = Channel();
+  if (runner_) runner_->hang_up();
 }
 
 Fields RemoteRunner::hear() {
@@ -103,8 +116,9 @@ Result<Ok> RemoteRunner::reload(int subject) {
   return Ok{};
 }
 
-Result<RemoteRunner::Reference> RemoteRunner::make_reference(const std::string& id) {
-  const Fields answer = ask({"reference", id});
+Result<RemoteRunner::Reference> RemoteRunner::make_reference(const std::string& problem,
+                                                             const std::string& id) {
+  const Fields answer = ask({"reference", problem, id});
   if (answer[0] != "ok" || answer.size() != 3) return Error{answer.back()};
   return Reference{static_cast<int>(number(answer[1]).value_or(0)), answer[2]};
 }
@@ -118,7 +132,7 @@ Result<std::int64_t> RemoteRunner::measure_matrix_rate(const std::string& refere
 
 void RemoteRunner::forget() { ask({"forget"}); }
 
-void RemoteRunner::begin() { ask({"begin"}); }
+std::string RemoteRunner::new_cache_entries() { return ask({"cache entries"}).back(); }
 
 void RemoteRunner::arm(int subject, std::uint32_t ticket) {
   const Fields answer = ask({"run", std::to_string(subject), std::to_string(ticket)});

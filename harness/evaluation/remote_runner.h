@@ -45,11 +45,6 @@ class RunnerFailure : public std::runtime_error {
 /// process or its code failed.
 class RemoteRunner {
  public:
-  /// `words` is the page that both processes map. Waits until the process has opened the device;
-  /// the error says why it could not.
-  static Result<std::unique_ptr<RemoteRunner>> connect(Channel channel, const FileDescriptor& words,
-                                                       std::chrono::milliseconds deadline);
-
   /// Maps the buffers in the process, under their names.
   void lend(const Buffers& buffers, Access access);
 
@@ -62,19 +57,19 @@ class RemoteRunner {
     int subject = 0;
     std::string details;
   };
-  /// A library reference, or why there is none.
-  Result<Reference> make_reference(const std::string& id);
+  /// A library reference for a problem, or why there is none.
+  Result<Reference> make_reference(const std::string& problem, const std::string& id);
   /// Of an FP16 product of this extent of the buffers a, b and c, in operations per second.
   Result<std::int64_t> measure_matrix_rate(const std::string& reference, std::int64_t extent);
 
   /// All subjects are gone, and with them what was lent.
   void forget();
 
+  /// What the process found out since the last time, for remember_all.
+  std::string new_cache_entries();
+
   /// Lets the process end, and whatever of it is on the device.
   void hang_up() { channel_ = Channel(); }
-
-  /// The start-up is over.
-  void begin();
 
   /// Issues a run, which begins once the word `go` is the ticket.
   void arm(int subject, std::uint32_t ticket);
@@ -85,6 +80,7 @@ class RemoteRunner {
   WordPage& words() { return words_; }
 
  private:
+  friend class PendingRunner;
   RemoteRunner(Channel channel, const FileDescriptor& words)
       : channel_(std::move(channel)), words_(words) {}
   Fields ask(const Fields& request, std::span<const int> descriptors = {});
@@ -92,6 +88,29 @@ class RemoteRunner {
 
   Channel channel_;
   WordPage words_;
+};
+
+/// A runner process that opens the device when it is told to, and that nobody waits for before it
+/// is needed.
+class PendingRunner {
+ public:
+  PendingRunner() = default;
+  /// `words` is the page that both processes map.
+  PendingRunner(Channel channel, FileDescriptor words)
+      : channel_(std::move(channel)), words_(std::move(words)) {}
+
+  /// It will make these references.
+  void open(const std::vector<std::string>& references = {});
+  /// Waits until the device is open; the error says why it could not be opened. Later calls give
+  /// the same.
+  Result<RemoteRunner*> ready(std::chrono::milliseconds deadline);
+  /// Lets the process end, if there is one.
+  void hang_up();
+
+ private:
+  Channel channel_;
+  FileDescriptor words_;
+  std::unique_ptr<RemoteRunner> runner_;
 };
 
 }  // namespace rekernel

@@ -34,8 +34,7 @@ Surroundings surroundings_of(const EvaluateOptions& options) {
   return options.mode == Mode::diagnosis ? Surroundings::bands : Surroundings::hole;
 }
 
-Device opened(EvaluationReport& report) {
-  Device device = or_setup_failure(Device::open(evaluated_gpu));
+const Device& checked(const Device& device, EvaluationReport& report) {
   or_setup_failure(check_memory_sharing(evaluated_gpu));
   report.device = device.properties();
   return device;
@@ -45,12 +44,6 @@ std::optional<GpuMonitor> monitor_of(const Device& device) {
   Result<GpuMonitor> monitor = GpuMonitor::open(device.properties().uuid);
   if (!monitor) return std::nullopt;
   return std::move(*monitor);
-}
-
-std::unique_ptr<RemoteRunner> connected(RunnerConnection connection,
-                                        const EvaluateOptions& options) {
-  return or_setup_failure(RemoteRunner::connect(Channel(std::move(connection.socket)),
-                                                connection.words, options.startup_deadline));
 }
 
 }  // namespace
@@ -79,14 +72,14 @@ OwnPrograms::OwnPrograms(const Problem& problem, const std::string& target) {
 }
 
 Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
-         const ReferenceSource& source, Connections connections, EvaluationReport& report,
-         Laps& laps)
+         const ReferenceSource& source, const Device& opened, Connections connections,
+         EvaluationReport& report, Laps& laps)
     : candidate(candidate),
       problem(problem),
       options(options),
       source(source),
       laps(laps),
-      device(opened(report)),
+      device(checked(opened, report)),
       target(Compiler::target_for_device(device.properties().major, device.properties().minor)),
       programs(problem, target),
       monitor(monitor_of(device)),
@@ -96,7 +89,9 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
               compiled_invariants(problem, programs), device.properties(), stream),
       sampler(inputs, tools, device.properties(), stream, checker.snapshot()),
       candidate_buffers(problem, candidate.program.workspaces, surroundings_of(options)),
-      externals(std::move(connections.externals)) {
+      externals(std::move(connections.externals)),
+      candidate_process_(std::move(connections.candidate)),
+      repetition_process_(std::move(connections.repetition)) {
   report.evaluation.target = target;
   // Where no time is kept, a throttled sample is as good as another.
   if (monitor && options.takes_times()) sampler.watch(*monitor);
@@ -105,17 +100,12 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   stream.synchronize();
   laps.lap("referee");
 
-  runner = connected(std::move(connections.candidate), options);
+  runner = connected(candidate_process_);
   runner->lend(inputs, options.mode == Mode::diagnosis ? Access::read_and_write : Access::read);
   runner->lend(candidate_buffers, Access::read_and_write);
-  if (connections.repetition) {
-    repetition = connected(std::move(*connections.repetition), options);
-    repetition->lend(inputs, Access::read);
-    repetition->lend(candidate_buffers, Access::read_and_write);
-  }
   laps.lap("runner");
   if (!connections.libraries) return;
-  libraries = connected(std::move(*connections.libraries), options);
+  libraries = connected(*connections.libraries);
   measure_matrix_rate();
   if (options.mode != Mode::noise) {
     library_buffers.emplace(problem, std::vector<Workspace>{}, Surroundings::hole);
@@ -149,10 +139,10 @@ SubjectBuffers& Rig::buffers_of_libraries() {
 void Rig::prepare_references() {
   for (const std::string& id : options.references) {
     PreparedReference prepared{id, {}, {}, {}};
-    Result<RemoteRunner::Reference> made = libraries->make_reference(id);
+    Result<RemoteRunner::Reference> made = libraries->make_reference(problem.id, id);
     if (made) {
       prepared.details = std::move(made->details);
-      prepared.subject = {libraries.get(), made->subject, &buffers_of_libraries()};
+      prepared.subject = {libraries, made->subject, &buffers_of_libraries()};
     } else {
       prepared.unavailable = made.error().message;
     }
@@ -160,10 +150,26 @@ void Rig::prepare_references() {
   }
 }
 
+RemoteRunner* Rig::connected(PendingRunner& process) const {
+  return or_setup_failure(process.ready(options.startup_deadline));
+}
+
+void Rig::open_repetition() {
+  if (repetition_process_) repetition_process_->open();
+}
+
+RemoteRunner& Rig::repetition() {
+  RemoteRunner& process = *connected(*repetition_process_);
+  process.lend(inputs, Access::read);
+  process.lend(candidate_buffers, Access::read_and_write);
+  return process;
+}
+
+void Rig::end_repetition() { repetition_process_.reset(); }
+
 void Rig::hang_up() {
-  for (RemoteRunner* process : {runner.get(), repetition.get(), libraries.get()}) {
-    if (process) process->hang_up();
-  }
+  candidate_process_.hang_up();
+  if (repetition_process_) repetition_process_->hang_up();
 }
 
 std::optional<Rejection> Rig::check_architecture() const {
@@ -194,8 +200,7 @@ ClockCalibration calibrate_clock(Rig& rig) {
   const CompiledProgram code = or_setup_failure(rig.programs.calibration.get());
   std::vector<std::pair<std::string, std::vector<RunTimes>>> works;
   for (const KnownWork& work : known_works(rig.problem)) {
-    const Subject subject{rig.runner.get(),
-                          or_setup_failure(rig.runner->load(work.candidate, code)),
+    const Subject subject{rig.runner, or_setup_failure(rig.runner->load(work.candidate, code)),
                           &rig.candidate_buffers};
     std::vector<RunTimes> runs;
     for (int i = 0; i < calibration_warm_ups + calibration_runs; ++i) {
@@ -239,7 +244,7 @@ LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Eva
   if (!subject) {
     loaded.rejection = {Status::launch_failed, subject.error().message};
   } else {
-    loaded.subject = {rig.runner.get(), *subject, &rig.candidate_buffers};
+    loaded.subject = {rig.runner, *subject, &rig.candidate_buffers};
   }
   rig.laps.lap("load");
   return loaded;

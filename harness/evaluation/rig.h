@@ -49,18 +49,15 @@ class Laps {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// One end of a conversation with a runner process, before its first word.
-struct RunnerConnection {
-  FileDescriptor socket;
-  FileDescriptor words;
-};
-
+/// The other processes of an evaluation.
 struct Connections {
-  RunnerConnection candidate;
-  /// A second process for the candidate, with nothing in it that the first may have left behind.
-  std::optional<RunnerConnection> repetition;
-  std::optional<RunnerConnection> libraries;
-  std::vector<std::array<int, 2>> externals;  ///< one each of options.external_references
+  PendingRunner candidate;
+  /// A second process for the candidate, with nothing in it that the first may have left behind. It
+  /// has not been told to open the device.
+  std::optional<PendingRunner> repetition;
+  PendingRunner* libraries = nullptr;  ///< null where no library is needed
+  /// One each of options.external_references.
+  std::vector<std::array<FileDescriptor, 2>> externals;
 };
 
 /// Our own programs, which compile in the background from the start. The candidate's source never
@@ -88,9 +85,17 @@ class Rig {
  public:
   /// Throws SetupFailure. All but the connections must outlive it.
   Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
-      const ReferenceSource& source, Connections connections, EvaluationReport& report, Laps& laps);
+      const ReferenceSource& source, const Device& device, Connections connections,
+      EvaluationReport& report, Laps& laps);
 
-  /// Lets the other processes end; they need not wait for each other.
+  /// The second process of the candidate begins to open the device, which others notice: nobody may
+  /// be timed meanwhile.
+  void open_repetition();
+  /// That process with the memory lent to it, once it has opened the device.
+  RemoteRunner& repetition();
+  void end_repetition();
+
+  /// Lets the candidate's processes end; they need not wait for each other.
   void hang_up();
 
   /// Whether the device runs what the candidate is written for; why not.
@@ -102,7 +107,7 @@ class Rig {
   const ReferenceSource& source;
   Laps& laps;
 
-  Device device;
+  const Device& device;
   std::string target;  ///< "sm_90a"
   OwnPrograms programs;
   Stream stream;
@@ -112,24 +117,28 @@ class Rig {
   Checker checker;
   Sampler sampler;
 
-  std::unique_ptr<RemoteRunner> runner;      ///< of the candidate
-  std::unique_ptr<RemoteRunner> repetition;  ///< for its last repeated run; null where none is made
-  std::unique_ptr<RemoteRunner> libraries;   ///< null where no library is needed
+  RemoteRunner* runner = nullptr;     ///< of the candidate
+  RemoteRunner* libraries = nullptr;  ///< null where no library is needed
   SubjectBuffers candidate_buffers;
   /// None in an A/A experiment, where both processes write to candidate_buffers: where a buffer
   /// lies in the GPU's memory shifts times, on an H200 a softmax's by 0.1%.
   std::optional<SubjectBuffers> library_buffers;
   std::int64_t matrix_rate = 0;  ///< FP16 operations per second of the best library product
   std::vector<PreparedReference> references;
-  std::vector<std::array<int, 2>> externals;
+  std::vector<std::array<FileDescriptor, 2>> externals;
 
   /// The first reference that could be made.
   const PreparedReference* headline() const;
 
  private:
+  RemoteRunner* connected(PendingRunner& process) const;
   SubjectBuffers& buffers_of_libraries();
   void measure_matrix_rate();
   void prepare_references();
+
+  PendingRunner candidate_process_;
+  std::optional<PendingRunner>
+      repetition_process_;  ///< for its last repeated run, where one is made
 };
 
 /// Whether an evaluation needs a second process for the candidate.

@@ -14,11 +14,10 @@
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/served_process.h"
 #include "harness/gpu/shared_memory.h"
 #include "harness/process/channel.h"
 #include "harness/process/isolate.h"
-#include "harness/process/sandbox.h"
-#include "harness/process/system_calls.h"
 #include "ops/catalog.h"
 #include "ops/operators.h"
 
@@ -53,12 +52,11 @@ struct MappedBuffer {
 
 class Runner {
  public:
-  Runner(Channel channel, const FileDescriptor& words, Device device, const Problem& problem,
+  Runner(Channel channel, const FileDescriptor& words, Device device,
          const ReferenceMaker& references)
       : channel_(std::move(channel)),
         words_(words),
         device_(std::move(device)),
-        problem_(problem),
         references_(references) {}
 
   void serve() {
@@ -83,13 +81,13 @@ class Runner {
     const std::string verb = fields.empty() ? "" : fields[0];
     if (verb == "map") return map(request);
     if (verb == "load" && fields.size() == 4) return load(fields[1], fields[2], fields[3]);
-    if (verb == "reference" && fields.size() == 2) return make_reference(fields[1]);
+    if (verb == "reference" && fields.size() == 3) return make_reference(fields[1], fields[2]);
     if (verb == "reload" && fields.size() == 2) return reload(subject(fields[1]));
     if (verb == "matrix rate" && fields.size() == 3) {
       return measure_matrix_rate(fields[1], number(fields[2]));
     }
     if (verb == "forget") return forget();
-    if (verb == "begin") return begin();
+    if (verb == "cache entries") return say({"ok", new_cache_entries()});
     if (verb == "run" && fields.size() == 3) {
       return run(subject(fields[1]), static_cast<std::uint32_t>(number(fields[2])));
     }
@@ -141,8 +139,9 @@ class Runner {
     stream_.synchronize();
   }
 
-  void make_reference(const std::string& id) {
-    Result<std::unique_ptr<Runnable>> made = references_(id, problem_, bindings_, device_);
+  void make_reference(const std::string& problem, const std::string& id) {
+    Result<std::unique_ptr<Runnable>> made =
+        references_(id, *find_problem(problem), bindings_, device_);
     if (!made) return say({"refused", made.error().message});
     run_unwatched(**made);
     subjects_.push_back({std::move(*made), {}, {}});
@@ -172,13 +171,6 @@ class Runner {
     say({"ok"});
   }
 
-  void begin() {
-    // What was found out so far, none of a candidate's code has seen.
-    if (!begun_) report_started(result_descriptor, new_cache_entries());
-    begun_ = true;
-    say({"ok"});
-  }
-
   void run(Subject& subject, std::uint32_t ticket) {
     // A reload that was refused: the harness asks for a run only of what was loaded.
     if (!subject.runnable) throw std::runtime_error("runner: nothing is loaded");
@@ -200,7 +192,6 @@ class Runner {
   Channel channel_;
   WordPage words_;
   Device device_;
-  const Problem& problem_;
   const ReferenceMaker& references_;
   Stream stream_;
   Event start_;
@@ -208,7 +199,6 @@ class Runner {
   std::vector<MappedBuffer> memory_;
   Bindings bindings_;
   std::vector<Subject> subjects_;
-  bool begun_ = false;
 };
 
 [[noreturn]] void leave(int status) {
@@ -219,23 +209,25 @@ class Runner {
 
 }  // namespace
 
-int run_runner_worker(const std::vector<std::string>& arguments, const ReferenceMaker& references) {
+int run_runner_worker(const ReferenceSource& references) {
   constexpr int failed = 2;
-  const Problem* problem = arguments.size() == 1 ? find_problem(arguments[0]) : nullptr;
-  if (!problem || ::fcntl(first_inherited_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+  if (::fcntl(first_served_descriptor, F_SETFD, FD_CLOEXEC) != 0) {
     return failed;  // started by hand: there is nobody to serve
   }
-  Channel channel{FileDescriptor(first_inherited_descriptor)};
-  const FileDescriptor words(first_inherited_descriptor + 1);
-  if (!sandbox_is_refused()) (void)lock_down().ok();
-  keep_cache_entries_for_parent();
+  Channel channel{FileDescriptor(first_served_descriptor)};
+  const FileDescriptor words(first_served_descriptor + 1);
+  settle_as_served_process();
   try {
-    Result<Device> device = Device::open(evaluated_gpu);
+    const Result<Message> open = channel.receive();
+    if (!open) leave(0);  // nobody wants it any more
+    // Before its turn at the device, while others take theirs.
+    for (std::size_t i = 1; i < open->fields.size(); ++i) references.load(open->fields[i]);
+    Result<Device> device = open_in_turn();
     if (!device) {
       (void)channel.send({"failed", device.error().message}).ok();
       leave(failed);
     }
-    Runner(std::move(channel), words, std::move(*device), *problem, references).serve();
+    Runner(std::move(channel), words, std::move(*device), references.make).serve();
   } catch (const std::exception& error) {
     write_all(STDERR_FILENO, std::string(error.what()) + "\n");
     leave(failed);

@@ -10,22 +10,22 @@ namespace rekernel {
 /// and none of its words decides anything: what it says of a time has to agree with the referee's
 /// stamps.
 ///
-/// The conversation is on descriptor first_inherited_descriptor, the page of words on the next.
+/// The conversation is on descriptor first_served_descriptor, the page of words on the next.
 /// Requests and their answers, in fields ("cuda", code, text answers any of them when CUDA fails):
-///   -                                            → "ready", when the device is open
+///   "open", reference ids → "ready", when the device is open; or "failed", text
 ///   "map", (name, bytes, allocation, offset, "read" or "write")… and a descriptor each → "ok"
 ///   "load", plan, source, machine code           → "ok", subject; or "refused", text
-///   "reference", id                              → "ok", subject, details; or "refused", text
+///   "reference", problem, id                     → "ok", subject, details; or "refused", text
 ///   "reload", subject                            → "ok"; or "refused", text
 ///   "matrix rate", reference id, extent          → "ok", operations per second
 ///   "forget"                                     → "ok"; all subjects and mappings are gone
-///   "begin"                                      → "ok"; the start-up is over
+///   "cache entries"                              → "ok", what was found out since the last time
 ///   "run", subject, ticket                       → "armed", then "ran", nanoseconds
 /// What is loaded, made or reloaded runs once at once, so that nothing is left to be set up.
 /// A run is issued whole before "armed": the stream waits until the word `go` is the ticket, and
 /// sets the word `done` to it behind the plan.
 ///
-/// Serves until the referee hangs up; returns the exit status. `arguments`: the problem's id.
-int run_runner_worker(const std::vector<std::string>& arguments, const ReferenceMaker& references);
+/// Serves until the referee hangs up; returns the exit status.
+int run_runner_worker(const ReferenceSource& references);
 
 }  // namespace rekernel

@@ -50,6 +50,7 @@ std::optional<Rejection> Trial::check_seeds(int seeds) {
                                    : rig_.sampler.fresh_seed();
     result_.seeds.push_back(seed);
     rig_.sampler.run(subject_, seed);
+    const Checker::SameInputs same(rig_.checker);
     std::optional<ErrorStats> stats;
     const Clock::time_point start = Clock::now();
     if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, &stats)) {
@@ -102,15 +103,17 @@ std::optional<Rejection> Trial::check_determinism() {
   // What is loaded runs once at once, and must not meet these inputs then.
   rig_.inputs.fill(rig_.sampler.fresh_seed(), nullptr, rig_.stream);
   rig_.stream.synchronize();
-  const Result<int> number = rig_.repetition->load(rig_.candidate, code_);
+  RemoteRunner& repetition = rig_.repetition();
+  const Result<int> number = repetition.load(rig_.candidate, code_);
   if (!number) return Rejection{Status::launch_failed, number.error().message};
-  const Subject elsewhere{rig_.repetition.get(), *number, subject_.buffers};
+  const Subject elsewhere{&repetition, *number, subject_.buffers};
+  const Checker::SameInputs same(rig_.checker);
   for (int i = 0; i < determinism_runs; ++i) {
     rig_.sampler.run(i == determinism_runs - 1 ? elsewhere : subject_, seed);
     result_.evidence->digests.push_back(hexadecimal(rig_.checker.digest()));
     if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr)) return rejection;
   }
-  rig_.repetition.reset();
+  rig_.end_repetition();
   const std::vector<std::string>& digests = result_.evidence->digests;
   result_.deterministic = std::all_of(digests.begin(), digests.end(),
                                       [&](const auto& one) { return one == digests.front(); });
@@ -287,8 +290,9 @@ std::optional<Rejection> Trial::time_external_references() {
     std::vector<std::int64_t> external_ns;
     std::vector<std::int64_t> candidate_ns;
     const std::set<int> checked = unannounced_checks(external_blocks * block);
-    Result<std::unique_ptr<ExternalReference>> external =
-        rig_.source.make_external(result.id, rig_.problem, rig_.externals[k], rig_.options.device);
+    Result<std::unique_ptr<ExternalReference>> external = rig_.source.make_external(
+        result.id, rig_.problem, {rig_.externals[k][0].release(), rig_.externals[k][1].release()},
+        rig_.options.device);
     if (!external) result.unavailable = external.error().message;
     for (int i = 0; external && i < external_blocks; ++i) {
       Result<std::vector<std::int64_t>> times =

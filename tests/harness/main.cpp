@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "compile-worker") return rekernel::run_compile_worker();
   if (mode == "referee-worker") return rekernel::run_referee_worker({});
-  if (mode == "runner-worker") return rekernel::run_runner_worker({argv + 2, argv + argc}, {});
+  if (mode == "runner-worker") return rekernel::run_runner_worker({});
   // Without the checks that sanitizers make at the end, which start processes themselves.
   if (mode == "misbehave") ::_exit(rekernel::testing::misbehave(argv + 2));
   testing::InitGoogleTest(&argc, argv);

@@ -1,0 +1,129 @@
+#include "harness/evaluation/judges.h"
+
+#include <fcntl.h>
+
+#include "harness/base/cache.h"
+#include "harness/evaluation/referee.h"
+#include "harness/evaluation/rig.h"
+#include "harness/gpu/shared_memory.h"
+#include "ops/catalog.h"
+
+namespace rekernel {
+
+using End = ChildOutcome::End;
+
+Result<RunnerProcess> RunnerProcess::start(const GpuIdentity& gpu, std::chrono::seconds lifetime) {
+  auto sockets = Channel::sockets();
+  if (!sockets) return sockets.error();
+  Result<FileDescriptor> words = WordPage::create();
+  if (!words) return words.error();
+  const int copy = ::fcntl(words->get(), F_DUPFD_CLOEXEC, 0);
+  auto process =
+      ServedProcess::start("runner-worker", gpu, {sockets->second.release(), copy}, lifetime);
+  if (!process) return process.error();
+  return RunnerProcess{std::move(*process), std::move(sockets->first), std::move(*words)};
+}
+
+Result<std::unique_ptr<Judges>> Judges::start(const GpuIdentity& gpu) {
+  auto sockets = Channel::sockets();
+  if (!sockets) return sockets.error();
+  auto referee =
+      ServedProcess::start("referee-worker", gpu, {sockets->second.release()}, unlimited_lifetime);
+  if (!referee) return referee.error();
+  return std::unique_ptr<Judges>(
+      new Judges(gpu, Channel(std::move(sockets->first)), std::move(*referee)));
+}
+
+void Judges::stop() {
+  referee_->stop();
+  if (libraries_) libraries_->process->stop();
+}
+
+Result<Ok> Judges::start_libraries() {
+  Result<RunnerProcess> started = RunnerProcess::start(gpu_, unlimited_lifetime);
+  if (!started) return started.error();
+  libraries_ = std::move(*started);
+  return Ok{};
+}
+
+/// Hands processes over to the referee.
+Result<Ok> Judges::send(const Fields& fields, std::span<RunnerProcess* const> handed,
+                        std::span<const int> others) {
+  std::vector<int> descriptors;
+  for (const RunnerProcess* runner : handed) {
+    descriptors.push_back(runner->socket.get());
+    descriptors.push_back(runner->words.get());
+  }
+  descriptors.insert(descriptors.end(), others.begin(), others.end());
+  const Result<Ok> sent = channel_.send(fields, descriptors);
+  for (RunnerProcess* runner : handed) {
+    // One that the referee hangs up on must see nobody else there.
+    runner->socket.close();
+    runner->words.close();
+  }
+  return sent;
+}
+
+void Judges::prepare() {
+  if (libraries_ || !start_libraries()) return;
+  RunnerProcess* const handed[] = {&*libraries_};
+  // A referee that is gone shows at the evaluation.
+  (void)send({"prepare"}, handed, {}).ok();
+}
+
+Result<Ok> Judges::ask(const Case& one) {
+  std::vector<RunnerProcess*> handed = one.runners;
+  const bool new_libraries =
+      !libraries_ && needs_libraries(one.options, *find_problem(one.candidate.problem));
+  if (new_libraries) {
+    if (Result<Ok> started = start_libraries(); !started) return started.error();
+    handed.push_back(&*libraries_);
+  }
+  return send(referee_request(one.candidate, one.options, new_libraries), handed, one.externals);
+}
+
+/// Of the referee: past a deadline it is killed.
+Result<ChildOutcome> Judges::death(std::optional<End> why) {
+  channel_ = Channel();
+  Result<ChildOutcome> outcome = why ? referee_->kill() : referee_->end();
+  if (outcome && why) outcome->end = *why;
+  return outcome;
+}
+
+Judges::Answer Judges::evaluate(const Case& one) {
+  Answer answer;
+  const auto dead = [&](std::optional<End> why = {}) {
+    answer.death = death(why);
+    return std::move(answer);
+  };
+  if (!ask(one)) return dead();
+  auto deadline = Channel::Clock::now() + one.options.startup_deadline;
+  while (true) {
+    const Result<Message> message = channel_.receive(deadline);
+    const End late = answer.began ? End::run_deadline : End::startup_deadline;
+    if (!message) {
+      return dead(Channel::Clock::now() >= deadline ? std::optional(late) : std::nullopt);
+    }
+    const Fields& fields = message->fields;
+    const std::string word = fields.empty() ? "" : fields[0];
+    if (word == "code") {
+      if (one.compiled.wait_until(deadline) != std::future_status::ready) return dead(late);
+      // A referee that is gone shows at the next receive.
+      (void)channel_.send({to_fields(one.compiled.get())}).ok();
+    } else if (word == "started") {
+      for (std::size_t i = 1; i < fields.size(); ++i) remember_all(fields[i]);
+      answer.began = true;
+      deadline = Channel::Clock::now() + one.options.run_deadline;
+    } else if (word == "report" && fields.size() == 3) {
+      answer.report = report_from_json(fields[1]);
+      if (fields[2] != referee_goes_on) channel_ = Channel();
+      return answer;
+    } else {
+      answer.report = Error{"the referee's words make no sense"};
+      channel_ = Channel();
+      return answer;
+    }
+  }
+}
+
+}  // namespace rekernel

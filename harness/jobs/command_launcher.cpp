@@ -31,14 +31,10 @@ Result<std::unique_ptr<CommandLauncher>> CommandLauncher::open(JobFolder folder,
 
 EvaluationReport CommandLauncher::evaluate(const Candidate& candidate,
                                            const EvaluateOptions& options) {
-  EvaluationReport failed = blank_report(candidate);
   EvaluateOptions own = options;
   own.device = 0;
   const Result<std::string> key = folder_.put_request(candidate, own);
-  if (!key) {
-    failed.failure = key.error().message;
-    return failed;
-  }
+  if (!key) return not_evaluated(candidate, key.error().message);
   for (int tries = 1;; ++tries) {
     Result<EvaluationReport> report = try_once(*key);
     if (report) {
@@ -46,13 +42,12 @@ EvaluationReport CommandLauncher::evaluate(const Candidate& candidate,
       return std::move(*report);
     }
     const std::string& why = report.error().message;
-    if (is_cancelled() || options_.is_over() || tries >= options_.tries) {
-      failed.failure = is_cancelled() ? "cancelled"
-                       : options_.is_over()
-                           ? left_at_deadline
-                           : "no result of " + counted(static_cast<std::size_t>(tries), "job") +
-                                 ", of the last since: " + why;
-      return failed;
+    if (is_cancelled()) return not_evaluated(candidate, "cancelled");
+    if (options_.is_over()) return not_evaluated(candidate, left_at_deadline);
+    if (tries >= options_.tries) {
+      return not_evaluated(candidate, "no result of " +
+                                          counted(static_cast<std::size_t>(tries), "job") +
+                                          ", of the last since: " + why);
     }
     if (options_.say) {
       options_.say(candidate.name + ": " + why + "; started again (" + std::to_string(tries + 1) +

@@ -97,25 +97,21 @@ Result<Ok> SlurmLauncher::check_tool(const char* name) const {
 
 EvaluationReport SlurmLauncher::evaluate(const Candidate& candidate,
                                          const EvaluateOptions& options) {
-  EvaluationReport blank = blank_report(candidate);
   EvaluateOptions own = options;
   own.device = 0;  // of those that Slurm gives the job
   Result<std::string> key = folder_.put_request(candidate, own);
-  if (!key) {
-    blank.failure = key.error().message;
-    return blank;
-  }
-  std::future<EvaluationReport> report;
+  if (!key) return not_evaluated(candidate, key.error().message);
+  std::future<Result<EvaluationReport>> coming;
   {
     const std::lock_guard lock(mutex_);
     if (closed_ || cancelling_) {
-      blank.failure = left_ ? left_at_deadline : "cancelled";
-      return blank;
+      return not_evaluated(candidate, left_ ? left_at_deadline : "cancelled");
     }
-    asked_.push_back({std::move(*key), std::move(blank), Promise()});
-    report = asked_.back().promise.get_future();
+    asked_.push_back({std::move(*key), candidate.name, Promise()});
+    coming = asked_.back().promise.get_future();
   }
-  return report.get();
+  Result<EvaluationReport> report = coming.get();
+  return report ? std::move(*report) : not_evaluated(candidate, report.error().message);
 }
 
 bool SlurmLauncher::has_left() const {
@@ -163,10 +159,7 @@ void SlurmLauncher::serve(const std::stop_token& stop) {
     if (left_) task->second.batch = nullptr;  // whose manifest stays, for the next to find its jobs
     fail(task++, why);
   }
-  for (Asked& asked : asked_) {
-    asked.blank.failure = why;
-    asked.promise.set_value(std::move(asked.blank));
-  }
+  for (Asked& asked : asked_) asked.promise.set_value(Error{why});
   asked_.clear();
   closed_ = true;
   changed_.notify_all();
@@ -182,7 +175,7 @@ void SlurmLauncher::take_asked() {
     const auto [task, is_new] = tasks_.try_emplace(one.key);
     task->second.waiting.push_back(std::move(one.promise));
     if (!is_new) continue;
-    task->second.blank = std::move(one.blank);
+    task->second.candidate = std::move(one.candidate);
     const auto adopted = adopted_.find(one.key);
     if (!known_ || adopted == adopted_.end()) {
       waiting_.insert(one.key);
@@ -340,7 +333,7 @@ void SlurmLauncher::note_states(const std::vector<SlurmTask>& listed) {
 
 void SlurmLauncher::note_restarts(Task& task, const SlurmTask& listed) {
   if (listed.restarts <= std::exchange(task.restarts, listed.restarts)) return;
-  say(task.blank.evaluation.kernel + ": Slurm ended job " + listed.job +
+  say(task.candidate + ": Slurm ended job " + listed.job +
       " before its time and put it back into its queue (REQUEUED), as it does where a job is "
       "pre-empted or its node is lost: waiting for it");
 }
@@ -515,11 +508,9 @@ void SlurmLauncher::finish(Tasks::iterator task, const EvaluationReport& report)
 }
 
 void SlurmLauncher::fail(Tasks::iterator task, const std::string& why) {
-  EvaluationReport report = task->second.blank;
-  report.failure = why;
   detach(task->second);
   waiting_.erase(task->first);
-  for (Promise& promise : task->second.waiting) promise.set_value(report);
+  for (Promise& promise : task->second.waiting) promise.set_value(Error{why});
   tasks_.erase(task);
 }
 
@@ -537,7 +528,7 @@ void SlurmLauncher::submit_again(Tasks::iterator task, const std::string& why) {
   Task& own = task->second;
   detach(own);
   own.over_since.reset();
-  say(own.blank.evaluation.kernel + ": " + why);
+  say(own.candidate + ": " + why);
   waiting_.insert(task->first);
 }
 

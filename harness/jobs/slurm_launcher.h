@@ -56,7 +56,7 @@ class SlurmLauncher : public EvaluationLauncher {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Promise = std::promise<EvaluationReport>;
+  using Promise = std::promise<Result<EvaluationReport>>;  ///< an error: there is none
 
   /// Jobs that were submitted together: the tasks of an array, or one job.
   struct Batch {
@@ -66,7 +66,7 @@ class SlurmLauncher : public EvaluationLauncher {
     std::size_t open = 0;           ///< tasks that somebody waits for
   };
   struct Task {
-    EvaluationReport blank;
+    std::string candidate;  ///< its name
     std::vector<Promise> waiting;
     int tries = 0;           ///< jobs that ended without a result, pre-empted ones aside
     Batch* batch = nullptr;  ///< null: to be submitted
@@ -78,7 +78,7 @@ class SlurmLauncher : public EvaluationLauncher {
   };
   struct Asked {
     std::string key;
-    EvaluationReport blank;
+    std::string candidate;  ///< its name
     Promise promise;
   };
   using Tasks = std::map<std::string, Task>;

@@ -139,6 +139,15 @@ Result<HeaderLine> header_line(const std::string& name, const std::string& given
   return line;
 }
 
+/// Whether it looks like PEM with a certificate, or one that says what it is trusted for.
+bool holds_certificates(const std::string& text) {
+  constexpr std::array marks = {"-----BEGIN CERTIFICATE-----",
+                                "-----BEGIN TRUSTED CERTIFICATE-----",
+                                "-----BEGIN X509 CERTIFICATE-----"};
+  return std::any_of(marks.begin(), marks.end(),
+                     [&](const char* mark) { return text.find(mark) != std::string::npos; });
+}
+
 /// An object without the members that the search writes itself, as one text.
 Result<std::string> checked_body(const std::string& text, const std::string& place) {
   Result<json::value> value = parse_json(text, place + ": body");
@@ -280,6 +289,10 @@ class Resolution {
     if (!wish_.ca_file || wish_.ca_file->empty()) return Ok{};
     const Result<std::string> content = read_file(*wish_.ca_file);
     if (!content) return Error{place_ + ": CA file: " + content.error().message};
+    if (!holds_certificates(*content)) {
+      return Error{place_ + ": CA file: " + *wish_.ca_file +
+                   ": expected certificates (-----BEGIN CERTIFICATE-----)"};
+    }
     endpoint_.ca_file = *wish_.ca_file;
     record().ca_sha256 = sha256_hex(*content);
     return Ok{};

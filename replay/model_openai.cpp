@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <stdexcept>
 
@@ -39,10 +40,18 @@ bool may_succeed_later(long status) {
   return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
 }
 
+/// Whether nothing is sent since it could be read by somebody else.
+bool is_disbelieved(CURL* handle, CURLcode code) {
+  long result = 0;  // of the certificate: other failures of a handshake may pass
+  curl_easy_getinfo(handle, CURLINFO_SSL_VERIFYRESULT, &result);
+  return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+         (code == CURLE_SSL_CONNECT_ERROR && result != 0);
+}
+
 /// Failures of a connection that no repetition mends.
-bool is_lasting(CURLcode code) {
+bool is_lasting(CURL* handle, CURLcode code) {
   return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
-         code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+         is_disbelieved(handle, code);
 }
 
 /// A JSON object that is no completion and no error either comes from another protocol, every time.
@@ -123,6 +132,7 @@ struct OpenAiModel::Exchange {
   std::string body;  ///< of a streamed answer, its first bytes alone
   std::optional<StreamedCompletion> streamed;
   bool too_long = false;
+  std::array<char, CURL_ERROR_SIZE> trouble{};  ///< with the connection, in curl's words
   std::unique_ptr<curl_slist, FreeList> headers;
   std::unique_ptr<CURL, FreeEasy> handle;
 
@@ -169,6 +179,8 @@ struct OpenAiModel::Exchange {
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Exchange::receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
     curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
+    trouble.fill('\0');
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, trouble.data());
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);  // a key goes nowhere else
     // An empty name means none, whatever the environment says.
@@ -325,8 +337,13 @@ class OpenAiModel::Batch {
       return deliver(std::move(exchange), std::move(reply));
     }
     if (code != CURLE_OK) {
-      const std::string what = curl_easy_strerror(code) + time_text(*exchange, code);
-      if (is_lasting(code)) return fail(*exchange, what + connection_hint(code));
+      const std::string what = connection_text(*exchange, code);
+      CURL* const handle = exchange->handle.get();
+      if (is_disbelieved(handle, code)) {
+        return fail(*exchange, "its certificate is not believed: " + what +
+                                   " (--ca-file names the authorities to believe)");
+      }
+      if (is_lasting(handle, code)) return fail(*exchange, what);
       return try_again(std::move(exchange), what, 0);
     }
     if (status != 200) return finish_refused(std::move(exchange), status, retry_after);
@@ -440,14 +457,14 @@ class OpenAiModel::Batch {
            ", and no key follows: --base-url gives the right address";
   }
 
-  static std::string connection_hint(CURLcode code) {
-    if (code != CURLE_PEER_FAILED_VERIFICATION) return "";
-    return " (--ca-file names the authorities to believe)";
-  }
-
-  std::string time_text(const Exchange& exchange, CURLcode code) const {
-    if (code != CURLE_OPERATION_TIMEDOUT) return "";
-    return " (" + seconds_text(exchange.timeout(options_)) + ")";
+  std::string connection_text(const Exchange& exchange, CURLcode code) const {
+    const std::string what = curl_easy_strerror(code);
+    if (code == CURLE_OPERATION_TIMEDOUT) {
+      return what + " (" + seconds_text(exchange.timeout(options_)) + ")";
+    }
+    const std::string more = without_key(exchange, exchange.trouble.data());
+    const bool may_hold_password = more.find('@') != std::string::npos;  // of a proxy's address
+    return more.empty() || may_hold_password ? what : printable(more, shown_body_bytes);
   }
 
   static std::string body_text(const Exchange& exchange) {

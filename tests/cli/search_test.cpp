@@ -120,6 +120,55 @@ TEST_F(SearchCommand, EndsWithAnErrorWhereItGotNothing) {
   EXPECT_EQ(server.requests().size(), 5u);
 }
 
+TEST_F(SearchCommand, BelievesTheAuthoritiesOfItsFile) {
+  const testing::Authority authority, another;
+  HttpServer server([](int, const HttpRequest& request) { return prose(request); },
+                    authority.certify("127.0.0.1"));
+  HttpServer misnamed([](int, const HttpRequest& request) { return prose(request); },
+                      authority.certify("127.0.0.2"));
+  testing::write_text(folder_ / "ours.pem", authority.pem());
+  testing::write_text(folder_ / "another.pem", another.pem());
+  testing::write_text(folder_ / "none.pem", "a note\n");
+  testing::write_text(folder_ / "broken.pem",
+                      "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n");
+  const auto options = [](const HttpServer& asked) {
+    return " --problem softmax --rounds 1 --branches 1 --tries 1 --replies openai --model one "
+           "--key-variable MY_KEY --base-url " +
+           asked.url();
+  };
+  const std::string variables = std::string("MY_KEY=") + key;
+  const auto expect_disbelief = [&](const std::string& arguments, const std::string& part) {
+    const ProgramOutcome outcome = search(arguments, variables);
+    EXPECT_EQ(outcome.exit_status, 2) << outcome.output;
+    EXPECT_NE(outcome.output.find(part), std::string::npos) << outcome.output;
+  };
+  expect_disbelief(
+      "s" + options(server),
+      "its certificate is not believed: SSL certificate problem: unable to get local issuer "
+      "certificate (--ca-file names the authorities to believe)");
+  expect_disbelief("a --ca-file another.pem" + options(server),
+                   "its certificate is not believed: ");
+  expect_disbelief("n --ca-file none.pem" + options(server),
+                   "none.pem: expected certificates (-----BEGIN CERTIFICATE-----)");
+  expect_disbelief("b --ca-file broken.pem" + options(server), "broken.pem");
+  expect_disbelief("m --ca-file ours.pem" + options(misnamed), "match");
+  EXPECT_TRUE(server.requests().empty());
+  EXPECT_TRUE(misnamed.requests().empty());
+  EXPECT_FALSE(fs::exists(trajectory("n")));
+
+  const ProgramOutcome asked =
+      search("s --resume --replies openai --key-variable MY_KEY --ca-file ours.pem --base-url " +
+                 server.url(),
+             variables);
+  EXPECT_EQ(asked.exit_status, 1) << asked.output;
+  EXPECT_NE(asked.output.find("got nothing: none of 2 replies held a kernel"), std::string::npos)
+      << asked.output;
+  EXPECT_EQ(server.requests().size(), 3u);
+  EXPECT_NE(server.requests().at(0).head.find(std::string("Authorization: Bearer ") + key),
+            std::string::npos);
+  EXPECT_NE(read_text(trajectory("s")).find("\"ca_sha256\":\""), std::string::npos);
+}
+
 TEST_F(SearchCommand, TellsWhereItStands) {
   const ProgramOutcome first = search("s --problem softmax --rounds 1");
   EXPECT_EQ(first.exit_status, 3) << first.output;

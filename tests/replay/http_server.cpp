@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <openssl/pem.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,14 +14,58 @@
 namespace rekernel::testing {
 namespace {
 
-HttpRequest receive(int connection) {
+/// A connection, closed at its end.
+class Connection {
+ public:
+  Connection(int socket, SSL_CTX* tls) : socket_(socket), tls_(tls ? SSL_new(tls) : nullptr) {
+    if (tls_ && (SSL_set_fd(tls_.get(), socket_) != 1 || SSL_accept(tls_.get()) != 1)) {
+      refused_ = true;
+    }
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() {
+    if (tls_ && !refused_) SSL_shutdown(tls_.get());
+    ::close(socket_);
+  }
+
+  bool refused() const { return refused_; }
+
+  /// The bytes that are there; none at the end.
+  std::string receive() {
+    std::string bytes(65536, '\0');
+    const auto count = tls_ ? SSL_read(tls_.get(), bytes.data(), static_cast<int>(bytes.size()))
+                            : ::recv(socket_, bytes.data(), bytes.size(), 0);
+    bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return bytes;
+  }
+
+  void send(const std::string& text) {
+    for (std::size_t sent = 0; sent < text.size();) {
+      const auto size = std::min<std::size_t>(text.size() - sent, 1 << 20);
+      const auto count = tls_ ? SSL_write(tls_.get(), text.data() + sent, static_cast<int>(size))
+                              : ::send(socket_, text.data() + sent, size, MSG_NOSIGNAL);
+      if (count <= 0) return;
+      sent += static_cast<std::size_t>(count);
+    }
+  }
+
+ private:
+  struct Free {
+    void operator()(SSL* one) const { SSL_free(one); }
+  };
+  int socket_;
+  std::unique_ptr<SSL, Free> tls_;
+  bool refused_ = false;
+};
+
+HttpRequest receive(Connection& connection) {
   std::string text;
-  char buffer[65536];
   std::size_t wanted = std::string::npos;
   while (text.size() < wanted) {
-    const ssize_t count = ::recv(connection, buffer, sizeof buffer, 0);
-    if (count <= 0) break;
-    text.append(buffer, static_cast<std::size_t>(count));
+    const std::string bytes = connection.receive();
+    if (bytes.empty()) break;
+    text += bytes;
     const std::size_t end = text.find("\r\n\r\n");
     const std::size_t length = text.find("Content-Length: ");
     if (end != std::string::npos && length != std::string::npos) {
@@ -31,18 +77,28 @@ HttpRequest receive(int connection) {
   return {text.substr(0, end), text.substr(end + 4)};
 }
 
-void send_all(int connection, const std::string& text) {
-  for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::send(connection, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (count <= 0) return;
-    sent += static_cast<std::size_t>(count);
-  }
+/// Of TLS with this certificate.
+SSL_CTX* tls_context(const Certificate& certificate) {
+  SSL_CTX* const context = SSL_CTX_new(TLS_server_method());
+  BIO* const pem = BIO_new_mem_buf(certificate.pem.data(), -1);
+  BIO* const key_pem = BIO_new_mem_buf(certificate.key.data(), -1);
+  X509* const own = PEM_read_bio_X509(pem, nullptr, nullptr, nullptr);
+  EVP_PKEY* const key = PEM_read_bio_PrivateKey(key_pem, nullptr, nullptr, nullptr);
+  const bool good =
+      SSL_CTX_use_certificate(context, own) == 1 && SSL_CTX_use_PrivateKey(context, key) == 1;
+  EVP_PKEY_free(key);
+  X509_free(own);
+  BIO_free(key_pem);
+  BIO_free(pem);
+  if (!good) throw std::runtime_error("no TLS with this certificate");
+  return context;
 }
 
 }  // namespace
 
-HttpServer::HttpServer(std::function<HttpAnswer(int, const HttpRequest&)> answer)
-    : answer_(std::move(answer)) {
+HttpServer::HttpServer(std::function<HttpAnswer(int, const HttpRequest&)> answer,
+                       const std::optional<Certificate>& certificate)
+    : answer_(std::move(answer)), tls_(certificate ? tls_context(*certificate) : nullptr) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -70,8 +126,16 @@ HttpServer::~HttpServer() {
   ::close(listener_);
 }
 
-void HttpServer::serve(int connection) {
+void HttpServer::serve(int socket) {
+  // A client that hangs up is no reason to end, whoever writes.
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+  Connection connection(socket, tls_.get());
+  if (connection.refused()) return;
   const HttpRequest request = receive(connection);
+  if (request.head.empty()) return;
   int number = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -86,18 +150,17 @@ void HttpServer::serve(int connection) {
     --at_once_;
   }
   if (!answer.pieces.empty()) {
-    send_all(connection,
-             "HTTP/1.1 " + answer.status + "\r\nConnection: close\r\n" + answer.headers + "\r\n");
+    connection.send("HTTP/1.1 " + answer.status + "\r\nConnection: close\r\n" + answer.headers +
+                    "\r\n");
     for (const std::string& piece : answer.pieces) {
-      send_all(connection, piece);
+      connection.send(piece);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   } else if (!answer.hang_up) {
-    send_all(connection, "HTTP/1.1 " + answer.status + "\r\nConnection: close\r\n" +
-                             answer.headers + "Content-Length: " +
-                             std::to_string(answer.body.size()) + "\r\n\r\n" + answer.body);
+    connection.send("HTTP/1.1 " + answer.status + "\r\nConnection: close\r\n" + answer.headers +
+                    "Content-Length: " + std::to_string(answer.body.size()) + "\r\n\r\n" +
+                    answer.body);
   }
-  ::close(connection);
 }
 
 std::vector<HttpRequest> HttpServer::requests() const {

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <openssl/ssl.h>
+
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "certificates.h"
 
 namespace rekernel::testing {
 
@@ -26,18 +32,27 @@ struct HttpAnswer {
 /// A web server on loopback, one answer a connection.
 class HttpServer {
  public:
-  /// `answer` gets every request with its number, from 0; calls can overlap.
-  explicit HttpServer(std::function<HttpAnswer(int number, const HttpRequest&)> answer);
+  /// `answer` gets every request with its number, from 0; calls can overlap. With a certificate it
+  /// speaks TLS alone, and a client that does not believe it has made no request.
+  explicit HttpServer(std::function<HttpAnswer(int number, const HttpRequest&)> answer,
+                      const std::optional<Certificate>& certificate = std::nullopt);
   ~HttpServer();
 
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/v1"; }
+  std::string url() const {
+    return (tls_ ? "https" : "http") + std::string("://127.0.0.1:") + std::to_string(port_) + "/v1";
+  }
   std::vector<HttpRequest> requests() const;
   int most_at_once() const;
 
  private:
-  void serve(int connection);
+  void serve(int socket);
+
+  struct FreeTls {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
 
   std::function<HttpAnswer(int, const HttpRequest&)> answer_;
+  std::unique_ptr<SSL_CTX, FreeTls> tls_;
   int listener_ = -1;
   int port_ = 0;
   mutable std::mutex mutex_;

@@ -265,6 +265,19 @@ TEST(OpenAi, AsksThisMachinePastProxies) {
   EXPECT_TRUE(proxy.requests().empty());
 }
 
+TEST(OpenAi, TellsNoPasswordOfAProxy) {
+  OpenAiOptions options = quick();
+  options.attempts = 1;
+  const auto told = [&](const std::string& proxy) {
+    const ScopedVariable variable("https_proxy", proxy);
+    return ask("https://example.invalid/v1", 1, options).interruption->message;
+  };
+  EXPECT_EQ(told("http://me:password@127.0.0.1:99999").find("password"), std::string::npos);
+  EXPECT_EQ(told("none://me:password@127.0.0.1:1").find("password"), std::string::npos);
+  EXPECT_NE(told("http://me:password@127.0.0.1:1").find("Failed to connect to 127.0.0.1 port 1"),
+            std::string::npos);
+}
+
 TEST(OpenAi, SendsWhatTheOwnerAddsAndAsksUnderAnotherName) {
   HttpServer server([](int, const HttpRequest&) {
     return HttpAnswer{"200 OK", "", completion("a")};

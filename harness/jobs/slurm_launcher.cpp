@@ -18,6 +18,8 @@ constexpr int most_strikes = 2;
 constexpr std::size_t most_tasks_together = 100;
 /// Of jobs like those that Slurm took before.
 constexpr int most_refusals = 4;
+/// What a job adds to its log's name where it is pre-empted.
+constexpr const char* preempted_mark = ".preempted";
 
 /// One a line, the lines numbered as the tasks are.
 std::string manifest(const std::vector<std::string>& keys) { return joined(keys, "\n") + "\n"; }
@@ -355,6 +357,7 @@ void SlurmLauncher::give_up_waiting() {
     const auto current = task++;
     Task& own = current->second;
     if (!own.over_since) continue;
+    if (was_preempted(own)) own.ended.state = "PREEMPTED";
     const std::string& state = own.ended.state;
     const bool may_have_one = state.empty() || state == "COMPLETED";
     const auto patience = may_have_one ? times_.arrival : 2 * times_.look;
@@ -493,8 +496,37 @@ std::string SlurmLauncher::job_script(const std::string& batch) const {
          "key=$(sed -n \"$((task + 1))p\" \"$folder/batches/" +
          batch +
          "\")\n"
-         "\"$program\" evaluate-job \"$folder\" \"$key\" >\"$log\" 2>&1 || exit\n"
+         "job=$SLURM_JOB_ID\n"
+         "[ -z \"$SLURM_ARRAY_TASK_ID\" ] || job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\n"
+         "end_early() {\n"
+         "  trap '' TERM\n"
+         "  kill \"$running\"\n"
+         "  scontrol show job -o \"$job\" | grep -q 'PreemptTime=[0-9]' && : >\"$log" +
+         preempted_mark +
+         "\"\n"
+         "  exit 143\n"
+         "}\n"
+         "rm -f \"$log" +
+         preempted_mark +
+         "\"\n"
+         "\"$program\" evaluate-job \"$folder\" \"$key\" >\"$log\" 2>&1 &\n"
+         "running=$!\n"
+         "trap end_early TERM\n"
+         "wait \"$running\" || exit\n"
          "rm -f \"$log\"\n";
+}
+
+/// Whether its job left word that Slurm pre-empted it. Slurm tells so itself for a while, but not
+/// where it forgets jobs soon.
+bool SlurmLauncher::was_preempted(const Task& task) const {
+  const std::string name = task.batch->name + "." + std::to_string(task.index) + preempted_mark;
+  std::error_code failed;
+  // Reading the folder anew is also what makes a network file system look.
+  for (std::filesystem::directory_iterator at(folder_.log(""), failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (at->path().filename() == name) return true;
+  }
+  return false;
 }
 
 // ── Ends ───────────────────────────────────────────────────────────────────────────────────────

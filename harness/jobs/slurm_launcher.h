@@ -110,6 +110,7 @@ class SlurmLauncher : public EvaluationLauncher {
   void submit_again(Tasks::iterator task, const std::string& why);
   void detach(Task& task);
   void exclude(const std::string& node, const std::string& why);
+  bool was_preempted(const Task& task) const;
   std::string job_script(const std::string& batch) const;
   Result<std::string> ask_slurm(const std::vector<std::string>& arguments,
                                 const std::string& input = {}) const;

@@ -498,6 +498,37 @@ TEST_F(SlurmCluster, SubmitsAnewWhatIsPreempted) {
   EXPECT_EQ(one.get(), "");
 }
 
+/// Some clusters forget within seconds what ended, and keep no accounts.
+TEST_F(SlurmCluster, KnowsWhatIsPreemptedWhereSlurmForgets) {
+  const fs::path squeue = *home / "forgetful/squeue";
+  fs::create_directories(squeue.parent_path());
+  testing::write_text(squeue,
+                      "#!/bin/sh\nlisted=$(/usr/bin/squeue \"$@\") || exit\n"
+                      "echo \"$listed\" | grep -e RUNNING -e PENDING -e COMPLETING\nexit 0\n");
+  fs::permissions(squeue, fs::perms::owner_all);
+  Jobs jobs(*home / "forgotten");
+  jobs.slurm.partition = "cancelled";
+  jobs.options.tries = 1;
+  jobs.options.environment = {"PATH=" + squeue.parent_path().string() + ":/usr/bin:/bin",
+                              "SLURM_CONF=" + (*home / "slurm.conf").string()};
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  auto evaluated =
+      std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {"hangs_1"}); });
+  ASSERT_TRUE(jobs.waits_for({"hangs_1"}));
+  take_node("n2");
+  EXPECT_EQ(evaluated.get().at("hangs_1"), "");
+  EXPECT_EQ(jobs.begun("hangs_1").size(), 2u);
+  EXPECT_TRUE(jobs.said_that("was pre-empted (PREEMPTED); submitted again")) << jobs.said;
+  // What somebody cancels is forgotten as well, and counts.
+  auto cancelled =
+      std::async(std::launch::async, [&] { return jobs.evaluate(**launcher, {"hangs_2"}); });
+  ASSERT_TRUE(jobs.waits_for({"hangs_2"}));
+  slurm({"scancel", "--partition=cancelled"});
+  const std::string failure = cancelled.get().at("hangs_2");
+  EXPECT_NE(failure.find("is unknown to Slurm, and no result came"), std::string::npos) << failure;
+}
+
 TEST_F(SlurmCluster, WaitsForWhatSlurmPutsBackIntoItsQueue) {
   Jobs jobs(*home / "back");
   jobs.slurm.partition = "requeued";

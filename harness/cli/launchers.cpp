@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array slurm_options = {"partition", "account", "constraint", "slurm-flag"};
+constexpr std::array slurm_options = {"partition", "account", "constraint", "slurm-flag", "probe"};
 constexpr std::array job_options = {"jobs", "jobs-folder", "job-program", "job-tries", "time"};
 constexpr std::int64_t most_jobs = 1024;
 
@@ -130,7 +130,8 @@ struct Launched {
   std::shared_ptr<EvaluationLauncher> launcher;
   std::function<void()> cancel;
   std::function<std::optional<std::string>()> trouble;
-  std::function<bool()> has_left;  ///< at the deadline
+  std::function<bool()> has_left;                                       ///< at the deadline
+  std::function<Result<Ok>()> check = [] { return Result<Ok>(Ok{}); };  ///< may take its time
 };
 
 Result<Launched> launch_on_slurm(const ParsedArguments& parsed, const JobFolder& folder,
@@ -144,8 +145,13 @@ Result<Launched> launch_on_slurm(const ParsedArguments& parsed, const JobFolder&
   auto launcher = SlurmLauncher::open(folder, std::move(slurm), std::move(options), {});
   if (!launcher) return launcher.error();
   const std::shared_ptr<SlurmLauncher> shared = std::move(*launcher);
+  const std::chrono::seconds patience(parsed.get<std::int64_t>("probe"));
   return Launched{shared, [shared] { shared->cancel(); }, [shared] { return shared->trouble(); },
-                  [shared] { return shared->has_left(); }};
+                  [shared] { return shared->has_left(); },
+                  [shared, patience]() -> Result<Ok> {
+                    if (patience.count() == 0) return Ok{};
+                    return shared->check_nodes(patience);
+                  }};
 }
 
 Result<Launched> launch_by_command(const ParsedArguments& parsed, const JobFolder& folder,
@@ -191,7 +197,10 @@ void add_launcher_options(po::options_description& options) {
       "constraint", text(), "slurm: features that nodes must have")(
       "slurm-flag", po::value<std::vector<std::string>>()->composing(),
       "slurm: one more option of sbatch, as --slurm-flag=--mem=32G; several")(
-      "time", text(), "longest time of a job: slurm's format (15), minutes for command (60)")(
+      "probe", po::value<std::int64_t>()->default_value(60),
+      "slurm: seconds to wait at the start for a job that looks whether nodes see the folder; 0: "
+      "none")("time", text(),
+              "longest time of a job: slurm's format (15), minutes for command (60)")(
       "jobs", po::value<std::int64_t>()->default_value(32), "jobs in the queue at once")(
       "jobs-folder", text(), "folder that this machine and the nodes share; NAME.jobs by default")(
       "job-program", text(), "this program's path on the nodes, where it is another")(
@@ -223,6 +232,8 @@ Result<Ok> check_launcher_options(const ParsedArguments& parsed) {
   }
   const std::int64_t jobs = parsed.get<std::int64_t>("jobs");
   if (jobs < 1 || jobs > most_jobs) return Error{"--jobs: expected 1 to 1024"};
+  const std::int64_t probe = parsed.get<std::int64_t>("probe");
+  if (probe < 0 || probe > 86400) return Error{"--probe: expected 0 to 86400 seconds"};
   const std::int64_t tries = parsed.get<std::int64_t>("job-tries");
   if (tries < 1 || tries > 100) return Error{"--job-tries: expected 1 to 100"};
   return Ok{};
@@ -253,9 +264,16 @@ Result<LaunchedEvaluator> launched_evaluator(
   jobs.deadline = deadline;
   Result<Launched> launched = kind == "slurm" ? launch_on_slurm(parsed, *folder, std::move(jobs))
                                               : launch_by_command(parsed, *folder, std::move(jobs));
-  if (!launched) {
+  Result<Ok> good = Ok{};
+  if (launched) {
+    result.interruption = std::make_shared<OnInterruption>(launched->cancel);
+    good = launched->check();
+  } else {
+    good = launched.error();
+  }
+  if (!good) {
     if (fresh && !parsed.has("jobs-folder")) fs::remove_all(folder->path());
-    return launched.error();
+    return good.error();
   }
   EvaluateOptions evaluate;
   evaluate.references = header.settings.references;
@@ -282,7 +300,6 @@ Result<LaunchedEvaluator> launched_evaluator(
     folder.remove_result(JobFolder::key_of(candidate, evaluate));
   };
   result.recorded = [folder = *folder] { folder.clear(); };
-  result.interruption = std::make_shared<OnInterruption>(launched->cancel);
   return result;
 }
 

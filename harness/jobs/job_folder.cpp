@@ -113,6 +113,17 @@ void JobFolder::clear() const {
   }
 }
 
+bool JobFolder::is_seen(const std::string& word) const {
+  std::error_code failed;
+  // As for results: a network file system may remember that there was no such file.
+  for (fs::directory_iterator at(path_, failed), end; !failed && at != end; at.increment(failed)) {
+    if (at->path().filename() != seen().filename()) continue;
+    const Result<std::string> text = read_file(seen(), 4096);
+    return text && *text == word + "\n";
+  }
+  return false;
+}
+
 std::string JobFolder::key_of(const Candidate& candidate, const EvaluateOptions& options) {
   return sha256_hex(evaluation_request(candidate, options));
 }

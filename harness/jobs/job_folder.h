@@ -72,6 +72,10 @@ class JobFolder {
   void remove_result(const std::string& key) const;
   void remove_request(const std::string& key) const;
 
+  /// Whether a job has left this word there, which tells that nodes see the folder.
+  bool is_seen(const std::string& word) const;
+  std::filesystem::path seen() const { return path_ / "seen"; }
+
   std::filesystem::path batch(const std::string& name) const { return path_ / "batches" / name; }
   std::filesystem::path log(const std::string& name) const { return path_ / "logs" / name; }
 

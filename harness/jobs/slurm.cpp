@@ -146,6 +146,12 @@ bool is_over(const SlurmTask& task) {
                      [&](const char* state) { return task.state.starts_with(state); });
 }
 
+bool is_no_place_for_jobs(const SlurmTask& task) {
+  if (!WIFEXITED(task.wait_status)) return false;
+  const int status = WEXITSTATUS(task.wait_status);
+  return status == no_shared_folder || status == no_program || status == no_writing;
+}
+
 std::string what_ended(const SlurmTask& task, const SlurmJobOptions& options,
                        const std::string& folder, const std::string& program) {
   const std::string where = "job " + task.job + (task.node.empty() ? "" : " on " + task.node) + " ";
@@ -159,22 +165,26 @@ std::string what_ended(const SlurmTask& task, const SlurmJobOptions& options,
   if (state == "OUT_OF_MEMORY") {
     return where + "had too little memory (--slurm-flag=--mem=SIZE asks for more)";
   }
-  if (WIFEXITED(task.wait_status) && WEXITSTATUS(task.wait_status) == no_shared_folder) {
+  const int status = WIFEXITED(task.wait_status) ? WEXITSTATUS(task.wait_status) : 0;
+  if (status == no_shared_folder) {
     return where + "does not see " + folder +
            ": expected a folder on a file system that this machine and the nodes share "
            "(--jobs-folder)";
   }
-  if (WIFEXITED(task.wait_status) && WEXITSTATUS(task.wait_status) == no_program) {
-    return where + "does not find " + program + ": expected this program there too (--job-program)";
+  if (status == no_writing) {
+    return where + "cannot write into " + folder + ": expected a folder that is yours there too";
+  }
+  if (status == no_program) {
+    return where + "does not find " + program +
+           ", or cannot run it: expected this program there too (--job-program)";
   }
   if (state == "COMPLETED") {
     return where + "ended well, but its result never came: is " + folder +
            " on a file system that both share?";
   }
   if (state.empty()) return where + "is unknown to Slurm, and no result came";
-  const bool exited = WIFEXITED(task.wait_status);
   return where + "ended as " + state + " (" + task.reason + ", status " +
-         std::to_string(exited ? WEXITSTATUS(task.wait_status) : task.wait_status) + ")";
+         std::to_string(WIFEXITED(task.wait_status) ? status : task.wait_status) + ")";
 }
 
 }  // namespace rekernel

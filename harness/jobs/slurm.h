@@ -50,9 +50,13 @@ Result<std::vector<SlurmTask>> parse_squeue(const std::string& output);
 /// Whether the task will do nothing more.
 bool is_over(const SlurmTask& task);
 
-/// The exit statuses of a job that is not begun: this folder or this program is not there.
+/// The exit statuses of a job that is not begun: this folder is not there, this program does not
+/// run there, nothing can be written into the folder.
 inline constexpr int no_shared_folder = 75;
 inline constexpr int no_program = 76;
+inline constexpr int no_writing = 77;
+/// Whether one of them is the task's: what hinders it hinders every job on its node.
+bool is_no_place_for_jobs(const SlurmTask& task);
 
 /// What ended a task that left no result, and what its owner can do.
 std::string what_ended(const SlurmTask& task, const SlurmJobOptions& options,

@@ -95,6 +95,97 @@ Result<Ok> SlurmLauncher::check_tool(const char* name) const {
                ": expected Slurm's commands, as a login node has them"};
 }
 
+// ── Before anything is evaluated ───────────────────────────────────────────────────────────────
+
+/// What was asked when the nodes saw the folder.
+std::string SlurmLauncher::node_word() const {
+  return sha256_hex(options_.program + "\n" + slurm_.partition + "\n" + slurm_.constraint);
+}
+
+Result<Ok> SlurmLauncher::check_nodes(std::chrono::milliseconds patience) {
+  if (proven_ = folder_.is_seen(node_word()); proven_) return Ok{};
+  SlurmJobOptions short_job = slurm_;
+  short_job.time = "1";
+  const std::string name = "rekernel-probe-" + folder_.token();
+  const Result<std::string> answer =
+      ask_slurm(sbatch_arguments(short_job, name, 1, {}), probe_script());
+  if (!answer) {
+    if (refusal_of(answer.error().message) == SlurmRefusal::permanent) {
+      return Error{"--launcher slurm: Slurm takes no such job: " + answer.error().message};
+    }
+    say("whether the nodes see " + folder_.path().string() +
+        " is not known yet, since Slurm takes no job now: " + answer.error().message);
+    return Ok{};
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    probe_ = answer->substr(0, answer->find_first_of(";\n"));
+  }
+  say("a job of a minute looks whether the nodes see " + folder_.path().string() +
+      ": waiting for it " + seconds_text(patience) + " at most (--probe 0 leaves it out)");
+  const Result<std::optional<std::string>> unknown = watch_probe(name, patience);
+  if (!unknown) return unknown.error();
+  proven_ = !*unknown;  // nobody waits yet, so the thread does not look at it
+  if (*unknown) {
+    say("whether the nodes see " + folder_.path().string() + " is not known yet: " + **unknown +
+        "; the first candidates will tell");
+  }
+  return Ok{};
+}
+
+/// Nothing once its word is there; else why it may still come.
+Result<std::optional<std::string>> SlurmLauncher::watch_probe(const std::string& name,
+                                                              std::chrono::milliseconds patience) {
+  const Clock::time_point start = Clock::now();
+  const auto query = std::max(times_.look, times_.query / 4);
+  Clock::time_point next_query = start + query;
+  std::optional<Clock::time_point> over_since;
+  SlurmTask task;
+  task.job = probe_;
+  while (!folder_.is_seen(node_word())) {
+    const Clock::time_point now = Clock::now();
+    if (over_since &&
+        now - *over_since >= (task.state == "COMPLETED" ? times_.arrival : 2 * times_.look)) {
+      const std::lock_guard lock(mutex_);
+      probe_.clear();
+      const std::string why = what_ended(task, slurm_, folder_.path().string(), options_.program);
+      if (task.state == "COMPLETED" || is_no_place_for_jobs(task))
+        return Error{"--launcher slurm: " + why};
+      return std::optional(why);
+    }
+    if (!over_since && (now - start >= patience || options_.is_over())) {
+      (void)ask_slurm({"scancel", "--quiet", probe_});
+      const std::lock_guard lock(mutex_);
+      probe_.clear();
+      return std::optional<std::string>("its job is still in the queue");
+    }
+    if (!over_since && now >= next_query) {
+      next_query = now + query;
+      const Result<std::string> output = ask_slurm(squeue_arguments({name}));
+      const auto listed = output ? parse_squeue(*output) : output.error();
+      for (const SlurmTask& one : listed ? *listed : std::vector<SlurmTask>()) {
+        if (one.job == probe_) task = one;
+      }
+      if (listed && (listed->empty() || is_over(task))) over_since = now;
+    }
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, times_.look, [&] { return cancelling_; }))
+      return Error{"interrupted"};
+  }
+  const std::lock_guard lock(mutex_);
+  probe_.clear();
+  return std::optional<std::string>();
+}
+
+/// It runs the program too: one that finds no library there would fail for every candidate.
+std::string SlurmLauncher::probe_script() const {
+  const std::string seen = shell_quoted(folder_.seen().string());
+  return script_begin() + "\"$program\" --help >/dev/null 2>&1 || exit " +
+         std::to_string(no_program) + "\n" + "echo " + node_word() + " >" + seen +
+         ".$SLURM_JOB_ID && mv " + seen + ".$SLURM_JOB_ID " + seen + " || exit " +
+         std::to_string(no_writing) + "\n";
+}
+
 // ── For those who wait ─────────────────────────────────────────────────────────────────────────
 
 EvaluationReport SlurmLauncher::evaluate(const Candidate& candidate,
@@ -214,6 +305,7 @@ void SlurmLauncher::collect_results() {
       if (refusal || ++strikes_[result->node] >= most_strikes) exclude(result->node, why);
       try_again(task, why);
     } else {
+      proven_ = true;
       strikes_.erase(result->node);
       finish(task, result->report);
     }
@@ -353,6 +445,7 @@ void SlurmLauncher::note_end(Tasks::iterator task, const SlurmTask& ended) {
 
 /// Results of jobs that are over, where they should have arrived by now.
 void SlurmLauncher::give_up_waiting() {
+  std::string hopeless;
   for (auto task = tasks_.begin(); task != tasks_.end();) {
     const auto current = task++;
     Task& own = current->second;
@@ -364,9 +457,9 @@ void SlurmLauncher::give_up_waiting() {
     if (Clock::now() - *own.over_since < patience) continue;
     const std::string why =
         what_ended(own.ended, slurm_, folder_.path().string(), options_.program);
-    const int status = own.ended.wait_status;
-    if (status == no_shared_folder << 8 || status == no_program << 8) {
+    if (is_no_place_for_jobs(own.ended)) {
       exclude(own.ended.node, why);
+      if (!proven_ && excluded_.size() > 1) hopeless = why;
     }
     if (state == "PREEMPTED") {  // no fault of the job
       submit_again(current, why + "; submitted again, which is not counted");
@@ -374,6 +467,20 @@ void SlurmLauncher::give_up_waiting() {
       try_again(current, why);
     }
   }
+  if (!hopeless.empty()) give_up(hopeless);
+}
+
+/// Nothing came of any node yet, and on several it could not.
+void SlurmLauncher::give_up(const std::string& why) {
+  std::string nodes;
+  for (const auto& [node, reason] : excluded_) nodes += (nodes.empty() ? "" : ", ") + node;
+  const std::string text = "no job can run on the nodes so far (" + nodes + "): " + why;
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = text;
+  }
+  cancel_all();
+  for (auto task = tasks_.begin(); task != tasks_.end();) fail(task++, text);
 }
 
 // ── Submission ─────────────────────────────────────────────────────────────────────────────────
@@ -474,8 +581,8 @@ void SlurmLauncher::end_submission(const std::string& message) {
   for (const std::string& key : all) fail(tasks_.find(key), text);
 }
 
-/// What runs on the node. It is copied there by Slurm: only from here on is the folder needed.
-std::string SlurmLauncher::job_script(const std::string& batch) const {
+/// What runs on the node is copied there by Slurm: only from here on is the folder needed.
+std::string SlurmLauncher::script_begin() const {
   return "#!/bin/sh\n"
          "folder=" +
          shell_quoted(folder_.path().string()) +
@@ -483,13 +590,19 @@ std::string SlurmLauncher::job_script(const std::string& batch) const {
          "program=" +
          shell_quoted(options_.program) +
          "\n"
-         "task=${SLURM_ARRAY_TASK_ID:-0}\n"
          "[ \"$(cat \"$folder/token\" 2>/dev/null)\" = " +
          folder_.token() + " ] || exit " + std::to_string(no_shared_folder) +
          "\n"
          "[ -x \"$program\" ] || exit " +
          std::to_string(no_program) +
          "\n"
+         "[ -w \"$folder/results\" ] || exit " +
+         std::to_string(no_writing) + "\n";
+}
+
+std::string SlurmLauncher::job_script(const std::string& batch) const {
+  return script_begin() +
+         "task=${SLURM_ARRAY_TASK_ID:-0}\n"
          "log=$folder/logs/" +
          batch +
          ".$task\n"
@@ -591,6 +704,10 @@ void SlurmLauncher::cancel_all() {
   }
   for (const Batch& batch : batches_) {
     if (!batch.job.empty()) arguments.push_back(batch.job);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!probe_.empty()) arguments.push_back(probe_);
   }
   if (arguments.size() == 2) return;
   say("cancelling " + counted(arguments.size() - 2, "job") + " (scancel) …");

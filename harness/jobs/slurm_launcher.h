@@ -46,6 +46,11 @@ class SlurmLauncher : public EvaluationLauncher {
   SlurmLauncher(const SlurmLauncher&) = delete;
   SlurmLauncher& operator=(const SlurmLauncher&) = delete;
 
+  /// Whether nodes see the folder and run the program, by a job of a minute that leaves word of it;
+  /// asked once for a folder. An error says what is wrong. Where the queue is so long that the job
+  /// has not run within `patience`, nobody knows: the first candidates will tell.
+  Result<Ok> check_nodes(std::chrono::milliseconds patience);
+
   EvaluationReport evaluate(const Candidate& candidate, const EvaluateOptions& options) override;
   /// Why nothing can be submitted any more, if so.
   std::optional<std::string> trouble() const;
@@ -86,6 +91,9 @@ class SlurmLauncher : public EvaluationLauncher {
   SlurmLauncher(JobFolder folder, SlurmJobOptions slurm, JobOptions options, SlurmTimes times);
 
   Result<Ok> check_tool(const char* name) const;
+  std::string node_word() const;
+  Result<std::optional<std::string>> watch_probe(const std::string& name,
+                                                 std::chrono::milliseconds patience);
 
   void serve(const std::stop_token& stop);
   void take_asked();
@@ -97,6 +105,7 @@ class SlurmLauncher : public EvaluationLauncher {
   void note_restarts(Task& task, const SlurmTask& listed);
   void note_end(Tasks::iterator task, const SlurmTask& ended);
   void give_up_waiting();
+  void give_up(const std::string& why);
   void submit();
   bool submit_batch(std::size_t count);
   void take_back(Batch& batch);
@@ -111,6 +120,8 @@ class SlurmLauncher : public EvaluationLauncher {
   void detach(Task& task);
   void exclude(const std::string& node, const std::string& why);
   bool was_preempted(const Task& task) const;
+  std::string script_begin() const;
+  std::string probe_script() const;
   std::string job_script(const std::string& batch) const;
   Result<std::string> ask_slurm(const std::vector<std::string>& arguments,
                                 const std::string& input = {}) const;
@@ -128,6 +139,7 @@ class SlurmLauncher : public EvaluationLauncher {
   bool closed_ = false;
   bool left_ = false;
   std::string trouble_;
+  std::string probe_;  ///< the job of check_nodes, while it is in the queue
 
   // The thread's own.
   Tasks tasks_;
@@ -137,6 +149,7 @@ class SlurmLauncher : public EvaluationLauncher {
   std::map<std::string, std::string> excluded_;  ///< nodes, and why
   std::map<std::string, int> strikes_;           ///< failures of nodes since their last success
   std::set<std::string> told_;                   ///< reasons that jobs wait for
+  bool proven_ = false;                          ///< a result came, so nodes see the folder
   bool known_ = false;                           ///< the queue was looked at once
   bool silent_ = false;                          ///< the controller did not answer last time
   std::size_t largest_array_;                    ///< that Slurm takes, as far as is known

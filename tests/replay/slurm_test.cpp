@@ -341,23 +341,61 @@ TEST_F(SlurmCluster, SaysWhatSlurmWouldNotTake) {
 
 TEST_F(SlurmCluster, SaysWhereTheFolderIsNotShared) {
   Jobs jobs(*home / "apart");
-  jobs.options.tries = 1;
+  jobs.options.tries = 20;
   // On the nodes, another folder of this name.
   auto launcher = jobs.open();
   ASSERT_TRUE(launcher) << launcher.error().message;
   std::ofstream(jobs.folder / "token") << "0000000000000000";
-  const std::string failure = (*launcher)->evaluate(named("plain_1"), {}).failure;
-  EXPECT_NE(failure.find("does not see " + fs::canonical(jobs.folder).string()), std::string::npos)
-      << failure;
-  EXPECT_NE(failure.find("--jobs-folder"), std::string::npos);
+  const std::string unseen = "does not see " + fs::canonical(jobs.folder).string();
+  const auto checked = (*launcher)->check_nodes(seconds(30));
+  ASSERT_FALSE(checked);
+  EXPECT_NE(checked.error().message.find(unseen), std::string::npos) << checked.error().message;
+  EXPECT_NE(checked.error().message.find("--jobs-folder"), std::string::npos);
+  // Without that job: two nodes are enough.
+  for (const auto& [name, failure] : jobs.evaluate(**launcher, several("plain", 6))) {
+    EXPECT_NE(failure.find("no job can run on the nodes so far (n"), std::string::npos) << failure;
+    EXPECT_NE(failure.find(unseen), std::string::npos) << failure;
+  }
+  EXPECT_TRUE((*launcher)->trouble().has_value());
+  EXPECT_EQ(jobs_left(), 0);
 
   Jobs elsewhere(*home / "program");
-  elsewhere.options.tries = 1;
   elsewhere.options.program = "/nowhere/rekernel";
-  auto second = elsewhere.open();
+  const auto refusal = [&] {
+    auto opened = elsewhere.open();
+    const auto found = opened ? (*opened)->check_nodes(seconds(30)) : opened.error();
+    return found ? std::string("found") : found.error().message;
+  };
+  EXPECT_NE(refusal().find("does not find /nowhere/rekern"), std::string::npos) << refusal();
+  elsewhere.options.program = "/bin/false";
+  EXPECT_NE(refusal().find("or cannot run it"), std::string::npos) << refusal();
+}
+
+TEST_F(SlurmCluster, LooksOnceWhetherNodesSeeTheFolder) {
+  Jobs jobs(*home / "seen");
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  EXPECT_TRUE((*launcher)->check_nodes(seconds(30)));
+  EXPECT_TRUE((*launcher)->check_nodes(seconds(30)));
+  EXPECT_EQ(jobs.said.find("looks whether the nodes see"),
+            jobs.said.rfind("looks whether the nodes see"))
+      << jobs.said;
+  EXPECT_EQ(jobs_left(), 0);
+  // No node is free: nobody knows, and nothing is left behind.
+  Jobs waiting(*home / "waiting");
+  waiting.slurm.partition = "cancelled";
+  slurm({"sbatch", "--partition=urgent", "--nodelist=n2", "--gres=gpu:1", "--chdir=/",
+         "--output=/dev/null", "--wrap=sleep 4"});
+  const auto taken = [] {
+    return !slurm({"squeue", "--noheader", "--partition=urgent", "--states=RUNNING"}).empty();
+  };
+  for (int i = 0; i < 50 && !taken(); ++i) std::this_thread::sleep_for(milliseconds(100));
+  auto second = waiting.open();
   ASSERT_TRUE(second) << second.error().message;
-  EXPECT_NE((*second)->evaluate(named("plain_1"), {}).failure.find("does not find /nowhere/rekern"),
-            std::string::npos);
+  EXPECT_TRUE((*second)->check_nodes(seconds(1)));
+  EXPECT_TRUE(waiting.said_that("its job is still in the queue; the first candidates will tell"))
+      << waiting.said;
+  EXPECT_EQ(jobs_left(), 0);
 }
 
 TEST_F(SlurmCluster, GoesOnAfterItsHostDied) {

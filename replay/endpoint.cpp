@@ -18,6 +18,8 @@ namespace json = boost::json;
 constexpr const char* openai_address = "https://api.openai.com/v1";
 constexpr const char* openai_variable = "OPENAI_API_KEY";
 constexpr std::size_t shortest_secret = 6;
+/// Of those that nobody writes as a name or a word.
+constexpr std::size_t shortest_unlikely_secret = 16;
 constexpr std::int64_t longest_timeout_s = 7 * 86400;
 
 /// Members of a request that the search decides on.
@@ -191,6 +193,20 @@ Result<Ok> check_values(const EndpointWish& wish, const std::string& place) {
   return Ok{};
 }
 
+/// The longest first, since it may begin like another.
+std::vector<std::string> secrets_of(const Endpoint& endpoint) {
+  std::vector<std::string> secrets{endpoint.key};
+  for (const HeaderLine& line : endpoint.headers) {
+    if (!line.secret) continue;
+    secrets.push_back(line.value);
+    // "Bearer <secret>": an answer may repeat the second word alone.
+    secrets.push_back(line.value.substr(line.value.rfind(' ') + 1));
+  }
+  std::sort(secrets.begin(), secrets.end(),
+            [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  return secrets;
+}
+
 /// One model on its way to its endpoint.
 class Resolution {
  public:
@@ -208,7 +224,7 @@ class Resolution {
     for (const auto step :
          {&Resolution::check, &Resolution::choose_address, &Resolution::choose_key,
           &Resolution::choose_body, &Resolution::choose_headers, &Resolution::choose_authorities,
-          &Resolution::choose_the_rest, &Resolution::check_scheme}) {
+          &Resolution::choose_the_rest, &Resolution::check_scheme, &Resolution::check_record}) {
       if (Result<Ok> done = (this->*step)(); !done) return done.error();
     }
     return std::move(endpoint_);
@@ -246,7 +262,7 @@ class Resolution {
     const std::string usual = record().base_url == openai_address ? openai_variable : "";
     record().key_variable = wish_.key_variable.value_or(own ? model_.key_variable : usual);
     if (differs(wish_.key_variable.has_value(), model_.key_variable, record().key_variable)) {
-      return unsaid("the key variable", model_.key_variable, "--key-variable");
+      return unsaid("the key variable", model_.key_variable, "--key-variable ('' is none)");
     }
     const char* key =
         record().key_variable.empty() ? nullptr : std::getenv(record().key_variable.c_str());
@@ -263,7 +279,7 @@ class Resolution {
     if (!body) return body.error();
     record().body = *body;
     if (differs(wish_.body.has_value(), model_.body, record().body)) {
-      return unsaid("the body", model_.body, "--body");
+      return unsaid("the body", model_.body, "--body ('' is none)");
     }
     return Ok{};
   }
@@ -280,7 +296,7 @@ class Resolution {
       if (trusted_ && !given) return Error{place_ + ": header " + name + ": no value is given"};
     }
     if (differs(wish_.headers.has_value(), joined(model_.headers), joined(record().headers))) {
-      return unsaid("the headers", joined(model_.headers), "--header");
+      return unsaid("the headers", joined(model_.headers), "--header ('' is none)");
     }
     return Ok{};
   }
@@ -320,6 +336,20 @@ class Resolution {
     if (secret && !record().base_url.starts_with("https://") &&
         !is_this_machine(record().base_url)) {
       return Error{place_ + ": a key is sent over https only; " + record().base_url + " is not"};
+    }
+    return Ok{};
+  }
+
+  /// A trajectory is for everybody to read.
+  Result<Ok> check_record() {
+    const std::string text = json::serialize(to_json({record()}));
+    for (const std::string& secret : secrets_of(endpoint_)) {
+      if (secret.size() < shortest_unlikely_secret || text.find(secret) == std::string::npos) {
+        continue;
+      }
+      return Error{place_ +
+                   ": its base URL, body or name holds a key, which would be recorded: expected it "
+                   "in --key-variable or, as $NAME, in a header alone"};
     }
     return Ok{};
   }
@@ -390,15 +420,8 @@ bool is_this_machine(const std::string& address) {
 }
 
 std::string masked(const Endpoint& endpoint, std::string text, Masking masking) {
-  std::vector<std::string> secrets{endpoint.key};
-  for (const HeaderLine& line : endpoint.headers) {
-    if (!line.secret) continue;
-    secrets.push_back(line.value);
-    // "Bearer <secret>": an answer may repeat the second word alone.
-    secrets.push_back(line.value.substr(line.value.rfind(' ') + 1));
-  }
   const std::size_t shortest = masking == Masking::replies ? shortest_secret : 1;
-  for (const std::string& secret : secrets) {
+  for (const std::string& secret : secrets_of(endpoint)) {
     if (secret.size() < shortest) continue;
     constexpr std::string_view mask = "[key]";
     for (std::size_t at = 0; (at = text.find(secret, at)) != std::string::npos; at += mask.size()) {

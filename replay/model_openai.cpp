@@ -181,6 +181,7 @@ struct OpenAiModel::Exchange {
     curl_easy_setopt(curl, CURLOPT_PRIVATE, this);
     trouble.fill('\0');
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, trouble.data());
+    curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");  // some send it unasked
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);  // a key goes nowhere else
     // An empty name means none, whatever the environment says.
@@ -467,9 +468,13 @@ class OpenAiModel::Batch {
     return more.empty() || may_hold_password ? what : printable(more, shown_body_bytes);
   }
 
+  /// JSON as this program writes it: an escaped key would not be found.
   static std::string body_text(const Exchange& exchange) {
     if (exchange.body.empty()) return "";
-    return ": " + printable(without_key(exchange, exchange.body), shown_body_bytes);
+    json::error_code status;
+    const json::value value = json::parse(exchange.body, status);
+    const std::string text = status ? exchange.body : json::serialize(value);
+    return ": " + printable(without_key(exchange, text), shown_body_bytes);
   }
 
   static std::string without_key(const Exchange& exchange, std::string text) {

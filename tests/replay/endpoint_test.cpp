@@ -127,6 +127,27 @@ TEST(Endpoint, MasksSecretsButNoWords) {
   EXPECT_EQ(masked(endpoint, "text", Masking::messages), "text");
 }
 
+TEST(Endpoint, MasksTheLongestSecretFirst) {
+  Endpoint endpoint;
+  endpoint.key = "sk-secret";
+  endpoint.headers = {{"api-key", "sk-secret-0123456789", true}};
+  EXPECT_EQ(masked(endpoint, "no sk-secret-0123456789", Masking::messages), "no [key]");
+}
+
+TEST(Endpoint, RecordsNoKey) {
+  const ScopedVariable variable("MY_KEY", key);
+  const std::string held = "holds a key, which would be recorded";
+  const auto error = [](const EndpointWish& wish) {
+    return resolved({"one", openai, "MY_KEY"}, ModelsFrom::owner, wish).record.name;
+  };
+  EXPECT_NE(error({.base_url = std::string("https://x/") + key + "/v1"}).find(held),
+            std::string::npos);
+  EXPECT_NE(error({.body = std::string(R"({"user": ")") + key + "\"}"}).find(held),
+            std::string::npos);
+  EXPECT_NE(error({.ask_as = key}).find(held), std::string::npos);
+  EXPECT_EQ(error({.ask_as = "MY_KEY"}), "one");
+}
+
 TEST(Endpoint, SendsSecretsOverHttpsOrToThisMachineAlone) {
   const ScopedVariable variable("MY_KEY", key);
   EXPECT_EQ(resolved({"one", "http://example.com/v1", "MY_KEY"}, ModelsFrom::owner).record.name,

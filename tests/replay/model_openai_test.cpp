@@ -199,6 +199,34 @@ TEST(OpenAi, DoesNotRepeatWhatCannotSucceedAndHidesTheKey) {
       std::string::npos);
 }
 
+TEST(OpenAi, HidesAKeyThatTheAnswerEscapes) {
+  const ScopedVariable variable(key_variable, key);
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"401 Unauthorized", "", R"({"error": "bad key sk\u002dsecret-0123456789"})"};
+  });
+  const Answers answers = ask(server.url(), 1, quick(), key_variable);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_NE(answers.interruption->message.find(R"({"error":"bad key [key]"})"), std::string::npos)
+      << answers.interruption->message;
+}
+
+TEST(OpenAi, ReadsWhatIsCompressed) {
+  // gzip of {"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}
+  const std::string_view body(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x0d\xc8\xb1\x0d\x80\x40\x08\x05\xd0\x5d"
+      "\x7e\xed\x04\xb7\x8a\x31\xe6\x42\x50\x28\x84\x8b\xd0\x11\x76\xd7\x57\xbe\x02\x89"
+      "\x2b\x71\x60\xec\x85\x87\x23\xe6\xcd\x18\x05\x72\x4b\xb6\xc4\x80\x28\x7a\xc3\xa5"
+      "\xa6\x21\xe7\xcb\x33\xdc\xfe\x8d\xf4\x85\x3e\xfa\x03\xb1\x15\x25\xe9\x41\x00\x00"
+      "\x00",
+      81);
+  HttpServer server([&](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "Content-Encoding: gzip\r\n", std::string(body)};
+  });
+  const Answers answers = ask(server.url(), 1);
+  ASSERT_FALSE(answers.interruption) << answers.interruption->message;
+  EXPECT_EQ(answers.replies[0]->text, "hi");
+}
+
 TEST(OpenAi, RecordsAHugeAnswerAsAFailure) {
   HttpServer server([](int, const HttpRequest&) {
     return HttpAnswer{"200 OK", "", std::string(6 * max_reply_bytes + (2u << 20), 'x')};

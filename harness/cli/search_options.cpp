@@ -61,12 +61,14 @@ void take_text(const ParsedArguments& parsed, const char* name, std::optional<st
   if (parsed.has(name)) value = parsed.get<std::string>(name);
 }
 
-/// "NAME: VALUE" each.
+/// "NAME: VALUE" each; an empty one alone says that there is none.
 Result<std::map<std::string, std::string>> read_headers(const std::vector<std::string>& lines) {
   std::map<std::string, std::string> headers;
+  if (lines.size() == 1 && lines.front().empty()) return headers;
   for (const std::string& line : lines) {
     const std::size_t colon = line.find(':');
-    if (colon == std::string::npos) return Error{"--header: expected \"NAME: VALUE\""};
+    if (colon == std::string::npos)
+      return Error{"--header: expected \"NAME: VALUE\", or '' alone for none"};
     const std::size_t value = line.find_first_not_of(' ', colon + 1);
     headers[line.substr(0, colon)] = value == std::string::npos ? "" : line.substr(value);
   }
@@ -132,7 +134,15 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   }
   if (parsed.has("problem")) file.problem = parsed.get<std::string>("problem");
   if (parsed.has("notes")) file.notes = parsed.get<std::string>("notes");
-  if (file.replies.empty()) file.replies = parsed.get<std::string>("replies");
+  const std::string& replies = parsed.get<std::string>("replies");
+  if (file.replies.empty()) file.replies = replies;
+  constexpr std::array kinds = {"files", "openai", "recorded"};
+  const bool is_kind = std::find(kinds.begin(), kinds.end(), file.replies) != kinds.end();
+  if (is_kind && file.replies != replies) {
+    return Error{parsed.get<std::string>("settings") +
+                 ": replies: it describes them in words, and --replies " + file.replies +
+                 " asks so; expected both to be the same"};
+  }
   Settings& settings = file.settings;
   take_number(parsed, "rounds", settings.rounds);
   take_number(parsed, "ideas", settings.ideas);
@@ -144,7 +154,7 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   take_number(parsed, "reply-tokens", settings.reply_tokens);
   take_number(parsed, "deadline", settings.deadline_minutes);
   // Recorded replies are what they are.
-  if (parsed.get<std::string>("replies") == "recorded") settings.tries = 1;
+  if (replies == "recorded") settings.tries = 1;
   take_number(parsed, "tries", settings.tries);
   if (parsed.flag("mixed-gpus")) settings.mixed_gpus = true;
   const std::vector<std::string> names = list_of(parsed, "model");
@@ -261,7 +271,8 @@ po::options_description search_options() {
       "key-variable", text(),
       "openai: environment variable that holds the key; OPENAI_API_KEY for OpenAI's own endpoint, "
       "no key for another")("ask-as", text(), "openai: what the endpoint calls the model")(
-      "header", list(), "openai: 'NAME: VALUE', sent too; $VARIABLE in a value is replaced")(
+      "header", list(),
+      "openai: 'NAME: VALUE', sent too; $VARIABLE in a value is replaced; '' alone: none")(
       "body", text(), "openai: JSON object with members to send too, as '{\"temperature\": 1}'")(
       "timeout", number(), "openai: seconds that one request may take (1800)")(
       "ca-file", text(), "openai: PEM file with the certificate authorities to believe")(

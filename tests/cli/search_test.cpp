@@ -217,6 +217,29 @@ TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
   EXPECT_EQ(read_text(trajectory("s")), text);
 }
 
+TEST_F(SearchCommand, TakesAHeaderBackOnTheCommandLine) {
+  HttpServer server([](int, const HttpRequest& request) {
+    return request.head.find("X-A: b") == std::string::npos ? prose(request)
+                                                            : HttpAnswer{"400 Bad", "", "X-A"};
+  });
+  const std::string asked = " --replies openai --base-url " + server.url();
+  EXPECT_EQ(search("s --problem softmax --rounds 1 --branches 1 --tries 1 --model one --header "
+                   "'X-A: b'" +
+                   asked)
+                .exit_status,
+            2);
+  expect_bad("s --resume" + asked, "the headers \"X-A\", which is not taken from a file");
+  expect_bad("s --resume --header X-A" + asked, "expected \"NAME: VALUE\", or '' alone for none");
+  EXPECT_EQ(search("s --resume --header ''" + asked).exit_status, 1);
+}
+
+TEST_F(SearchCommand, RefusesSettingsThatDescribeOtherReplies) {
+  testing::write_text(folder_ / "s.json", R"({"problem": "softmax", "replies": "openai"})");
+  expect_bad("s --settings s.json", "--replies openai asks so; expected both to be the same");
+  testing::write_text(folder_ / "s.json", R"({"problem": "softmax", "replies": "by hand"})");
+  EXPECT_EQ(search("s --settings s.json").exit_status, 3);
+}
+
 TEST_F(SearchCommand, AsksForGpusOfDifferentKindsWhenItBegins) {
   EXPECT_EQ(search("both --problem softmax --mixed-gpus").exit_status, 3);
   EXPECT_NE(read_text(trajectory("both")).find("\"mixed_gpus\":true"), std::string::npos);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/base/files.h"
+#include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/process/tool.h"
 
@@ -53,7 +54,7 @@ Result<std::unique_ptr<SlurmLauncher>> SlurmLauncher::open(JobFolder folder, Slu
   const Result<ToolOutcome> outcome = run_tool(trial);
   if (!outcome) return outcome.error();
   if (!outcome->good() && refusal_of(outcome->last_words) != SlurmRefusal::full) {
-    return Error{"--launcher slurm: Slurm takes no such job: " + outcome->last_words};
+    return Error{launcher->refusal_text(outcome->last_words)};
   }
   const Result<std::string> listed = launcher->ask_slurm(squeue_arguments({"rekernel-trial"}));
   const auto tasks = listed ? parse_squeue(*listed) : listed.error();
@@ -95,6 +96,20 @@ Result<Ok> SlurmLauncher::check_tool(const char* name) const {
                ": expected Slurm's commands, as a login node has them"};
 }
 
+/// That Slurm will never take such jobs, and what was asked of it.
+std::string SlurmLauncher::refusal_text(const std::string& message) const {
+  std::string asked = "--time " + slurm_.time;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) asked += std::string(", --") + option + " " + value;
+  };
+  add("partition", slurm_.partition);
+  add("account", slurm_.account);
+  add("constraint", slurm_.constraint);
+  for (const std::string& flag : slurm_.flags) asked += ", " + flag;
+  return "--launcher slurm: Slurm takes no such job: " + message + " (one GPU, " +
+         one_line(asked, 256) + ")";
+}
+
 // ── Before anything is evaluated ───────────────────────────────────────────────────────────────
 
 /// What was asked when the nodes saw the folder.
@@ -111,7 +126,7 @@ Result<Ok> SlurmLauncher::check_nodes(std::chrono::milliseconds patience) {
       ask_slurm(sbatch_arguments(short_job, name, 1, {}), probe_script());
   if (!answer) {
     if (refusal_of(answer.error().message) == SlurmRefusal::permanent) {
-      return Error{"--launcher slurm: Slurm takes no such job: " + answer.error().message};
+      return Error{refusal_text(answer.error().message)};
     }
     say("whether the nodes see " + folder_.path().string() +
         " is not known yet, since Slurm takes no job now: " + answer.error().message);

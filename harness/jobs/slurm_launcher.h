@@ -91,6 +91,7 @@ class SlurmLauncher : public EvaluationLauncher {
   SlurmLauncher(JobFolder folder, SlurmJobOptions slurm, JobOptions options, SlurmTimes times);
 
   Result<Ok> check_tool(const char* name) const;
+  std::string refusal_text(const std::string& message) const;
   std::string node_word() const;
   Result<std::optional<std::string>> watch_probe(const std::string& name,
                                                  std::chrono::milliseconds patience);

@@ -322,7 +322,10 @@ TEST_F(SlurmCluster, SaysWhatSlurmWouldNotTake) {
     return launcher ? std::string("taken") : launcher.error().message;
   };
   jobs.slurm.partition = "nowhere";
-  EXPECT_NE(refusal().find("Invalid partition name"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("Invalid partition name specified (one GPU, --time 15, --partition "
+                           "nowhere)"),
+            std::string::npos)
+      << refusal();
   jobs.slurm.partition = "gpus";
   jobs.slurm.constraint = "h200";
   EXPECT_NE(refusal().find("Invalid feature specification"), std::string::npos) << refusal();

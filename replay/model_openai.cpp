@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <stdexcept>
 
+#include "harness/base/json.h"
 #include "replay/chat_completion.h"
 #include "replay/event.h"
 
@@ -377,7 +378,7 @@ class OpenAiModel::Batch {
       const std::string& trouble = exchange->streamed->trouble();
       return try_again(std::move(exchange),
                        trouble.empty() ? "the stream ended early"
-                                       : "in the stream: " + printable(trouble, shown_body_bytes),
+                                       : "in the stream: " + one_line(trouble, shown_body_bytes),
                        0);
     }
     const std::string what = "not a chat completion" + body_text(*exchange);
@@ -465,7 +466,7 @@ class OpenAiModel::Batch {
     }
     const std::string more = without_key(exchange, exchange.trouble.data());
     const bool may_hold_password = more.find('@') != std::string::npos;  // of a proxy's address
-    return more.empty() || may_hold_password ? what : printable(more, shown_body_bytes);
+    return more.empty() || may_hold_password ? what : one_line(more, shown_body_bytes);
   }
 
   /// JSON as this program writes it: an escaped key would not be found.
@@ -474,7 +475,7 @@ class OpenAiModel::Batch {
     json::error_code status;
     const json::value value = json::parse(exchange.body, status);
     const std::string text = status ? exchange.body : json::serialize(value);
-    return ": " + printable(without_key(exchange, text), shown_body_bytes);
+    return ": " + one_line(without_key(exchange, text), shown_body_bytes);
   }
 
   static std::string without_key(const Exchange& exchange, std::string text) {

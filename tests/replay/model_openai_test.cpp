@@ -306,6 +306,15 @@ TEST(OpenAi, TellsNoPasswordOfAProxy) {
             std::string::npos);
 }
 
+TEST(OpenAi, ShowsNoCommandsToTheTerminal) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"400 Bad", "", "a\x1b[2J\n\u009b2J\u202eb"};
+  });
+  const Answers answers = ask(server.url(), 1);
+  EXPECT_NE(answers.interruption->message.find("HTTP status 400: a?[2J??2J?b;"), std::string::npos)
+      << answers.interruption->message;
+}
+
 TEST(OpenAi, SendsWhatTheOwnerAddsAndAsksUnderAnotherName) {
   HttpServer server([](int, const HttpRequest&) {
     return HttpAnswer{"200 OK", "", completion("a")};

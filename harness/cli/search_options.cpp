@@ -210,6 +210,10 @@ Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header
                  ": --mixed-gpus: the search began without it, and compares times as they are; "
                  "expected GPUs of one kind, or a new search"};
   }
+  if (parsed.has("continue")) {  // it is read at the stop, which may be long from now
+    const auto file = read_json_file(parsed.get<std::string>("continue"));
+    if (!file) return file.error();
+  }
   const auto models = recorded_endpoints(header, path);
   if (!models) return models.error();
   auto endpoints = choose_endpoints(parsed, *models, ModelsFrom::recording);

@@ -93,6 +93,8 @@ TEST_F(SearchCommand, RefusesOptionsThatResumingWouldIgnore) {
   expect_bad("fake --resume --model other", "--ask-as NAME");
   expect_bad("fake --resume --problem softmax", "--problem: expected no such option with --resume");
   EXPECT_EQ(search("fake --resume --deadline 5").exit_status, 0);
+  EXPECT_EQ(search("waits --problem softmax").exit_status, 3);
+  expect_bad("waits --continue none.json", "none.json: cannot be opened");
   expect_bad("none --resume", "nothing to resume");
 }
 

@@ -40,14 +40,14 @@ Result<std::string> unified_difference(const LabelledText& before, const Labelle
   // words the same everywhere.
   command.arguments = {"/bin/sh",
                        "-c",
-                       "printf 0: >&3; exec env LC_ALL=C diff -u --text "
+                       "exec env LC_ALL=C diff -u --text "
                        "--label \"$1\" --label \"$2\" - /dev/fd/4 >&3",
                        "sh",
                        before.label,
                        after.label};
   command.input = before.text;
   command.inherited = {second->release()};
-  command.startup_deadline = command.run_deadline = deadline;
+  command.deadline = deadline;
   const Result<ChildOutcome> outcome = run_child(command);
   if (!outcome) return Error{"diff: " + outcome.error().message};
   const bool ended = outcome->end == ChildOutcome::End::exited;

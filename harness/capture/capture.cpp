@@ -213,8 +213,7 @@ Result<Capture> capture_program(const CaptureRequest& request, const Problem& pr
   command.input = question(request, problem, program, answer_path);
   // It closes its result pipe at once, since what it starts may outlive it, and reports through
   // files.
-  command.startup_deadline = request.deadline;
-  command.run_deadline = request.deadline;
+  command.deadline = request.deadline;
   command.exit_deadline = request.deadline;
   command.limits.processor_time = 16 * request.deadline;
   command.limits.file_bytes = max_file_bytes;

@@ -22,7 +22,6 @@ namespace {
 
 /// Of addresses. No committed kernel takes half a gigabyte.
 constexpr std::int64_t memory_bytes = std::int64_t{2} << 30;
-constexpr std::chrono::seconds time_to_answer{5};
 
 /// A third of the deadline, on the one core that NVRTC uses: what never ends has the same verdict
 /// on an idle machine and on a busy one, long before it has filled its memory.
@@ -105,8 +104,7 @@ CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
   const std::string limits =
       " (it may use " + std::to_string(memory_bytes >> 30) + " GiB of memory)" + words;
   switch (outcome.end) {
-    case ChildOutcome::End::startup_deadline:
-    case ChildOutcome::End::run_deadline:
+    case ChildOutcome::End::deadline:
       return verdict(Status::timed_out, "not compiled within " + seconds_text(deadline));
     case ChildOutcome::End::result_too_long:
       return verdict(Status::compile_failed, "the machine code is larger than " +
@@ -131,8 +129,7 @@ ChildCommand command_for(std::string request, std::chrono::milliseconds deadline
   ChildCommand command;
   command.arguments = {own_executable(), "compile-worker"};
   command.input = std::move(request);
-  command.startup_deadline = deadline;  // ends when it has the answer
-  command.run_deadline = time_to_answer;
+  command.deadline = deadline;
   command.limits.processor_time = processor_time(deadline);
   command.limits.file_bytes = 0;
   command.limits.address_space_bytes = memory_bytes;
@@ -214,7 +211,6 @@ int run_compile_worker() {
     write_all(STDERR_FILENO, std::string(error.what()) + "\n");
     ::_exit(no_answer);
   }
-  report_started(result_descriptor);
   write_all(result_descriptor, answer);
   // NVRTC's own destructors need not run.
   ::_exit(0);

@@ -10,8 +10,6 @@
 
 namespace rekernel {
 
-using End = ChildOutcome::End;
-
 Result<RunnerProcess> RunnerProcess::start(const GpuIdentity& gpu, std::chrono::seconds lifetime) {
   auto sockets = Channel::sockets();
   if (!sockets) return sockets.error();
@@ -82,45 +80,39 @@ Result<Ok> Judges::ask(const Case& one) {
   return send(referee_request(one.candidate, one.options, new_libraries), handed, one.externals);
 }
 
-/// Of the referee: past a deadline it is killed.
-Result<ChildOutcome> Judges::death(std::optional<End> why) {
+/// Of a referee that does not go on: how it ended.
+void Judges::bury(Answer& answer) {
   channel_ = Channel();
-  Result<ChildOutcome> outcome = why ? referee_->kill() : referee_->end();
-  if (outcome && why) outcome->end = *why;
-  return outcome;
+  answer.death = answer.late ? referee_->kill() : referee_->end();
 }
 
 Judges::Answer Judges::evaluate(const Case& one) {
   Answer answer;
-  const auto dead = [&](std::optional<End> why = {}) {
-    answer.death = death(why);
+  const auto dead = [&](bool late) {
+    answer.late = late;
+    bury(answer);
     return std::move(answer);
   };
-  if (!ask(one)) return dead();
+  if (!ask(one)) return dead(false);
   auto deadline = Channel::Clock::now() + one.options.startup_deadline;
   while (true) {
     const Result<Message> message = channel_.receive(deadline);
-    const End late = answer.began ? End::run_deadline : End::startup_deadline;
-    if (!message) {
-      return dead(Channel::Clock::now() >= deadline ? std::optional(late) : std::nullopt);
-    }
+    if (!message) return dead(Channel::Clock::now() >= deadline);
     const Fields& fields = message->fields;
     const std::string word = fields.empty() ? "" : fields[0];
     if (word == "code") {
-      if (one.compiled.wait_until(deadline) != std::future_status::ready) return dead(late);
+      if (one.compiled.wait_until(deadline) != std::future_status::ready) return dead(true);
       // A referee that is gone shows at the next receive.
       (void)channel_.send({to_fields(one.compiled.get())}).ok();
     } else if (word == "started") {
       for (std::size_t i = 1; i < fields.size(); ++i) remember_all(fields[i]);
       answer.began = true;
       deadline = Channel::Clock::now() + one.options.run_deadline;
-    } else if (word == "report" && fields.size() == 3) {
-      answer.report = report_from_json(fields[1]);
-      if (fields[2] != referee_goes_on) channel_ = Channel();
-      return answer;
     } else {
-      answer.report = Error{"the referee's words make no sense"};
-      channel_ = Channel();
+      const bool whole = word == "report" && fields.size() == 3;
+      answer.report = whole ? report_from_json(fields[1])
+                            : Result<EvaluationReport>(Error{"the referee's words make no sense"});
+      if (!whole || fields[2] != referee_goes_on) channel_ = Channel();
       return answer;
     }
   }

@@ -46,11 +46,13 @@ class Judges {
     std::vector<RunnerProcess*> runners;
     std::vector<int> externals;  ///< two descriptors each; they stay the caller's
   };
-  /// How it ended: with a report, or with the end of the referee, which is past a deadline or died.
+  /// How it ended: with a report, or with the end of the referee, which died or was killed past a
+  /// deadline.
   struct Answer {
     std::optional<Result<EvaluationReport>> report;
     Result<ChildOutcome> death = Error{"the referee lives"};
     bool began = false;  ///< the set-up was over
+    bool late = false;   ///< past the deadline of the set-up, or of what follows
   };
   Answer evaluate(const Case& one);
 
@@ -64,7 +66,7 @@ class Judges {
   Result<Ok> send(const Fields& fields, std::span<RunnerProcess* const> handed,
                   std::span<const int> others);
   Result<Ok> ask(const Case& one);
-  Result<ChildOutcome> death(std::optional<ChildOutcome::End> why);
+  void bury(Answer& answer);
 
   GpuIdentity gpu_;
   std::optional<RunnerProcess> libraries_;

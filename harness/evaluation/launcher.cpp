@@ -43,32 +43,37 @@ Result<CompileOutcome> compile_for_device(const Candidate& candidate,
   return Error{error.what()};
 }
 
+std::string with_last_words(const std::string& text, const ChildOutcome& outcome) {
+  return outcome.last_words.empty() ? text : text + ": " + outcome.last_words;
+}
+
 /// What a process that gave no report says of the candidate, or of the harness.
 void note_dead_process(Evaluation& evaluation, const ChildOutcome& outcome) {
-  const std::string words = outcome.last_words.empty() ? "" : ": " + outcome.last_words;
-  evaluation.status = Status::crashed;
+  std::string message;
   switch (outcome.end) {
-    case ChildOutcome::End::startup_deadline:
-      evaluation.status = Status::timed_out;
-      evaluation.message = "not ready to run by the start-up deadline" + words;
-      break;
-    case ChildOutcome::End::run_deadline:
-      evaluation.status = Status::timed_out;
-      evaluation.message = "not done by the run deadline" + words;
-      break;
     case ChildOutcome::End::signalled:
-      evaluation.message = std::string("the process died of ") + strsignal(outcome.code) + words;
-      break;
-    case ChildOutcome::End::result_too_long:
-      evaluation.message = "the process wrote a report without end" + words;
+      message = std::string("the process died of ") + strsignal(outcome.code);
       break;
     case ChildOutcome::End::exited:
-      evaluation.message = "the process ended with status " + std::to_string(outcome.code) + words;
+      message = "the process ended with status " + std::to_string(outcome.code);
       break;
+    case ChildOutcome::End::result_too_long:
+    case ChildOutcome::End::deadline:
     case ChildOutcome::End::stopped:
-      evaluation.message = "the process was stopped" + words;
+      message = "the process was stopped";
       break;
   }
+  evaluation.status = Status::crashed;
+  evaluation.message = with_last_words(message, outcome);
+}
+
+/// What a referee that did not come to a report says.
+void note_dead_referee(Evaluation& evaluation, const Judges::Answer& answer) {
+  if (!answer.late) return note_dead_process(evaluation, *answer.death);
+  evaluation.status = Status::timed_out;
+  evaluation.message = with_last_words(
+      answer.began ? "not done by the run deadline" : "not ready to run by the start-up deadline",
+      *answer.death);
 }
 
 /// Copies of the session's descriptors, for the referee.
@@ -234,15 +239,14 @@ std::optional<EvaluationReport> LocalLauncher::judged(
     return report;
   }
   if (!answer.death) return failed(answer.death.error());
-  const bool died = answer.death->end != ChildOutcome::End::startup_deadline;
-  if (kept && !answer.began && died) return std::nullopt;
+  if (kept && !answer.began && !answer.late) return std::nullopt;
   if (compiled.get() && !compiled.get()->program) {
     // The compiler's verdict stands, whatever became of the referee that waited for it.
     report.evaluation.status = compiled.get()->status;
     report.evaluation.message = compiled.get()->message;
     return report;
   }
-  note_dead_process(report.evaluation, *answer.death);
+  note_dead_referee(report.evaluation, answer);
   return report;
 }
 

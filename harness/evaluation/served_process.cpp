@@ -116,7 +116,7 @@ Result<std::unique_ptr<ServedProcess>> ServedProcess::start(const std::string& n
   command.arguments = {own_executable(), name};
   command.limits = device_limits(lifetime);
   // Who tells it what to do has deadlines for that; this one is for a process that nobody ends.
-  command.startup_deadline = lifetime;
+  command.deadline = lifetime;
   command.stop = stop[0];
   command.inherited = std::move(inherited);
   command.inherited.insert(command.inherited.begin(), ::fcntl(turn_file(), F_DUPFD_CLOEXEC, 0));

@@ -19,7 +19,6 @@
 #include <thread>
 #include <utility>
 
-#include "harness/base/fields.h"
 #include "harness/base/file_descriptor.h"
 #include "harness/process/process_tree.h"
 
@@ -161,7 +160,6 @@ bool drain(int descriptor, std::string& into) {
 void feed(FileDescriptor pipe, const ChildCommand& command) {
   try {
     write_all(pipe.get(), command.input);
-    if (command.more_input) write_all(pipe.get(), command.more_input());
   } catch (const std::exception&) {
     // The child says what it made of an input that ended early.
   }
@@ -171,9 +169,7 @@ void feed(FileDescriptor pipe, const ChildCommand& command) {
 class Supervision {
  public:
   Supervision(Child child, const ChildCommand& command)
-      : child_(std::move(child)),
-        command_(command),
-        deadline_(Clock::now() + command.startup_deadline) {}
+      : child_(std::move(child)), command_(command), deadline_(Clock::now() + command.deadline) {}
 
   ChildOutcome run() {
     while (child_.result.is_open() && !too_long_ && !stopped_) {
@@ -202,12 +198,6 @@ class Supervision {
   void read_result() {
     if (!drain(child_.result.get(), result_)) child_.result.close();
     too_long_ = result_.size() > largest_result;
-    if (startup_) return;
-    std::string_view rest = result_;
-    startup_ = take_field(rest);
-    if (!startup_) return;
-    result_.erase(0, result_.size() - rest.size());
-    deadline_ = Clock::now() + command_.run_deadline;
   }
 
   void read_errors() {
@@ -227,18 +217,14 @@ class Supervision {
     } else if (too_long_) {
       outcome.end = ChildOutcome::End::result_too_long;
     } else if (late_) {
-      outcome.end =
-          startup_ ? ChildOutcome::End::run_deadline : ChildOutcome::End::startup_deadline;
+      outcome.end = ChildOutcome::End::deadline;
     } else if (WIFSIGNALED(status)) {
       outcome.end = ChildOutcome::End::signalled;
       outcome.code = WTERMSIG(status);
     } else {
       outcome.code = WEXITSTATUS(status);
     }
-    if (startup_) {
-      outcome.startup = std::move(*startup_);
-      outcome.result = std::move(result_);
-    }
+    outcome.result = std::move(result_);
     outcome.last_words = last_line();
     return outcome;
   }
@@ -273,8 +259,7 @@ class Supervision {
   Child child_;
   const ChildCommand& command_;
   Clock::time_point deadline_;
-  std::optional<std::string> startup_;
-  std::string result_;  ///< of the result pipe, without the start-up message once that is whole
+  std::string result_;
   std::string errors_;
   bool late_ = false;
   bool too_long_ = false;
@@ -306,35 +291,6 @@ std::string read_all(int descriptor) {
   while (drain(descriptor, text)) {
   }
   return text;
-}
-
-Result<std::string> read_field(int descriptor) {
-  // Byte by byte up to the colon: what follows the field must stay in the pipe.
-  std::string bytes;
-  while (!bytes.ends_with(':')) {
-    char next = 0;
-    const ssize_t count = ::read(descriptor, &next, 1);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0 || bytes.size() > 20) return Error{"the input ended early"};
-    bytes += next;
-  }
-  const std::size_t size = std::strtoull(bytes.c_str(), nullptr, 10);
-  std::string field;
-  std::array<char, 65536> chunk;
-  while (field.size() < size) {
-    const ssize_t count =
-        ::read(descriptor, chunk.data(), std::min(chunk.size(), size - field.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return Error{"the input ended early"};
-    field.append(chunk.data(), static_cast<std::size_t>(count));
-  }
-  return field;
-}
-
-void report_started(int descriptor, std::string_view message) {
-  std::string field;
-  append_field(field, message);
-  write_all(descriptor, field);
 }
 
 std::string own_executable() { return std::filesystem::read_symlink("/proc/self/exe").string(); }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,17 +27,13 @@ struct ChildLimits {
 struct ChildCommand {
   std::vector<std::string> arguments;  ///< the program's path first
   std::string input;                   ///< on its standard input
-  /// What follows `input`, as soon as it is known. Runs in a thread of its own and is waited for,
-  /// however the child ends.
-  std::function<std::string()> more_input;
   /// "NAME=value" each; this process's own if absent.
   std::optional<std::vector<std::string>> environment;
   ChildLimits limits;
-  std::chrono::milliseconds startup_deadline{0};
-  std::chrono::milliseconds run_deadline{0};
+  std::chrono::milliseconds deadline{0};
   /// How long it may take to exit once it has closed the result pipe: CUDA's own exit can hang.
   std::chrono::milliseconds exit_deadline = std::chrono::seconds(10);
-  /// The child is killed once the other end of this pipe is closed; −1: only its deadlines end it.
+  /// The child is killed once the other end of this pipe is closed; −1: only its deadline ends it.
   int stop = -1;
   /// Descriptors that the child finds from first_inherited_descriptor on, in this order. They are
   /// closed here, whatever happens. Every other descriptor of the parent is closed in the child.
@@ -47,11 +42,10 @@ struct ChildCommand {
 
 /// How a child process ended.
 struct ChildOutcome {
-  enum class End { exited, signalled, startup_deadline, run_deadline, result_too_long, stopped };
+  enum class End { exited, signalled, deadline, result_too_long, stopped };
   End end = End::exited;
   int code = 0;            ///< exit status, or the signal's number
-  std::string startup;     ///< what it said when its start-up was over
-  std::string result;      ///< everything that it said after that
+  std::string result;      ///< everything that it said on the result pipe
   std::string last_words;  ///< the last line of standard error, shortened
 };
 
@@ -62,23 +56,15 @@ inline constexpr int first_inherited_descriptor = 4;
 inline constexpr std::size_t largest_result = 64u << 20;
 
 /// Runs a child to its end. Standard output is dropped (device code can print gigabytes), standard
-/// error is kept in part. The child has two deadlines: the first ends with report_started(), the
-/// second then begins. Past either it is killed with everything that it started, and has left the
-/// GPU when this returns. It dies with its parent.
+/// error is kept in part. Past its deadline it is killed with everything that it started, and has
+/// left the GPU when this returns. It dies with its parent.
 Result<ChildOutcome> run_child(const ChildCommand& command);
-
-/// The child's side: tells the parent that its start-up is over, and a message with it.
-void report_started(int descriptor, std::string_view message = {});
 
 /// The child's side: writes everything or throws.
 void write_all(int descriptor, std::string_view bytes);
 
 /// The child's side: everything up to the end of the stream.
 std::string read_all(int descriptor);
-
-/// The child's side: one field as append_field wrote it, waiting for it. An error at the end of the
-/// stream.
-Result<std::string> read_field(int descriptor);
 
 /// The path of this program, to start it again.
 std::string own_executable();

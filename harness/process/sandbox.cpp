@@ -194,8 +194,7 @@ Result<std::string> find_sandbox() {
   ChildCommand command;
   command.arguments = wrapping(bubblewrap, SandboxDevices::gpu);
   append(command.arguments, {"test", "-x", own_executable()});
-  command.startup_deadline = std::chrono::seconds(10);
-  command.run_deadline = std::chrono::seconds(1);
+  command.deadline = std::chrono::seconds(10);
   const Result<ChildOutcome> outcome = run_child(command);
   if (!outcome) return outcome.error();
   if (outcome->end != ChildOutcome::End::exited || outcome->code != 0) {

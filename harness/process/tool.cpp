@@ -9,16 +9,15 @@ namespace rekernel {
 
 Result<ToolOutcome> run_tool(const ToolCommand& tool) {
   ChildCommand command;
-  // The child's words go to a pipe of their own, behind an empty message on its start.
-  command.arguments = {"/bin/sh", "-c", "printf '0:' >&3; exec \"$@\" >&3 3>&-", "sh"};
+  // The child's words go to the result pipe.
+  command.arguments = {"/bin/sh", "-c", "exec \"$@\" >&3 3>&-", "sh"};
   command.arguments.insert(command.arguments.end(), tool.arguments.begin(), tool.arguments.end());
   command.input = tool.input;
   command.environment = tool.environment;
   command.limits.processor_time = std::chrono::hours(24 * 365);
   command.limits.file_bytes = std::numeric_limits<std::int64_t>::max();
   command.limits.open_files = 1 << 16;
-  command.startup_deadline = tool.deadline;
-  command.run_deadline = tool.deadline;
+  command.deadline = tool.deadline;
   command.exit_deadline = tool.deadline;
   command.stop = tool.stop;
   Result<ChildOutcome> child = run_child(command);
@@ -35,8 +34,7 @@ Result<ToolOutcome> run_tool(const ToolCommand& tool) {
     case ChildOutcome::End::signalled:
       instead = std::string("it died of ") + ::strsignal(child->code);
       break;
-    case ChildOutcome::End::startup_deadline:
-    case ChildOutcome::End::run_deadline:
+    case ChildOutcome::End::deadline:
       outcome.late = true;
       instead = "it did not end within " + std::to_string(tool.deadline.count() / 1000) + " s";
       break;

@@ -34,7 +34,6 @@ void say(const std::string& text) { write_all(result_descriptor, text); }
 std::string outcome(bool done) { return done ? "done" : std::strerror(errno); }
 
 int allocate_without_end(char**) {
-  report_started(result_descriptor);
   for (std::size_t total = 0;; total += 1 << 20) {
     char* block = static_cast<char*>(::malloc(1 << 20));
     if (!block) {
@@ -46,13 +45,11 @@ int allocate_without_end(char**) {
 }
 
 int spin(char**) {
-  report_started(result_descriptor);
   for (volatile unsigned turns = 0;;) turns = turns + 1;
 }
 
 int start_processes(char**) {
   const Result<Ok> locked = lock_down();
-  report_started(result_descriptor);
   if (!locked) {
     say(locked.error().message);
     return 0;
@@ -73,7 +70,6 @@ int start_processes(char**) {
 }
 
 int write_a_huge_file(char** arguments) {
-  report_started(result_descriptor);
   const int file = ::open(arguments[0], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) {
     say(outcome(false));
@@ -91,7 +87,6 @@ int write_a_huge_file(char** arguments) {
 }
 
 int print_gigabytes(char**) {
-  report_started(result_descriptor);
   const std::string block(1 << 20, 'y');
   for (int i = 0; i < 1024; ++i) {
     write_all(STDOUT_FILENO, block);
@@ -102,12 +97,10 @@ int print_gigabytes(char**) {
 }
 
 int report_without_end(char**) {
-  report_started(result_descriptor);
   for (const std::string block(1 << 20, 'z');;) say(block);
 }
 
 int open_files(char**) {
-  report_started(result_descriptor);
   int count = 0;
   while (count < 1'000'000 && ::open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) ++count;
   say(std::to_string(count) + ", then " + outcome(false));
@@ -115,7 +108,6 @@ int open_files(char**) {
 }
 
 int list_descriptors(char**) {
-  report_started(result_descriptor);
   std::vector<int> open;
   for (int i = 0; i < 4096; ++i) {
     if (::fcntl(i, F_GETFD) >= 0) open.push_back(i);
@@ -125,7 +117,6 @@ int list_descriptors(char**) {
 }
 
 int read_a_file(char** arguments) {
-  report_started(result_descriptor);
   std::ifstream file(arguments[0]);
   std::string word;
   say(file >> word ? word : "unreadable");
@@ -133,7 +124,6 @@ int read_a_file(char** arguments) {
 }
 
 int create_a_file(char** arguments) {
-  report_started(result_descriptor);
   const int file = ::open(arguments[0], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   say(outcome(file >= 0 && ::write(file, "x", 1) == 1));
   return 0;
@@ -141,7 +131,6 @@ int create_a_file(char** arguments) {
 
 /// Connects to a port of this machine: to what listens there if it shares the parent's network.
 int connect_to(char** arguments) {
-  report_started(result_descriptor);
   if (std::string_view(arguments[1]) == "locked") (void)lock_down().ok();
   const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connection < 0) {
@@ -166,14 +155,12 @@ int forge_a_report(char**) {
 }
 
 int die_while_writing(char**) {
-  report_started(result_descriptor);
   say("{\"status\":\"pas");
   ::raise(SIGKILL);
   return 0;
 }
 
 int close_the_pipe_and_hang(char**) {
-  report_started(result_descriptor);
   say("all is well");
   ::close(result_descriptor);
   ::pause();
@@ -181,7 +168,6 @@ int close_the_pipe_and_hang(char**) {
 }
 
 int die_of_segmentation(char**) {
-  report_started(result_descriptor);
   ::signal(SIGSEGV, SIG_DFL);
   ::raise(SIGSEGV);
   return 0;
@@ -193,17 +179,15 @@ int fail_with_status(char**) {
 }
 
 int count_input(char**) {
-  report_started(result_descriptor, "ready");
   say(std::to_string(read_all(STDIN_FILENO).size()));
   return 0;
 }
 
 /// Leaves a process behind that is in a session of its own and holds the pipes.
 int leave_a_process(char** arguments) {
-  if (std::string_view(arguments[0]) == "started") report_started(result_descriptor);
   if (::fork() == 0) {
     ::setsid();
-    std::ofstream(arguments[1]) << ::getpid();
+    std::ofstream(arguments[0]) << ::getpid();
     ::pause();
   }
   ::pause();
@@ -211,7 +195,6 @@ int leave_a_process(char** arguments) {
 }
 
 int show_environment(char**) {
-  report_started(result_descriptor);
   for (char** variable = environ; *variable; ++variable) say(std::string(*variable) + "\n");
   return 0;
 }

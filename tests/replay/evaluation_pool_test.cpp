@@ -67,7 +67,7 @@ struct Pool {
       task.candidates.push_back(&candidate);
       task.ids.push_back("c" + candidate.name);
     }
-    task.preparers = 2;
+    task.preparers = preparers;
     task.prepare = [this](std::size_t i) { return prepare ? prepare(i) : std::nullopt; };
     task.settle = [this](std::size_t i, const EvaluationReport& report) {
       EXPECT_TRUE(report.failure.empty());
@@ -88,6 +88,7 @@ struct Pool {
   std::vector<EvaluationWorker> workers;
   PoolOptions options;
   std::function<std::optional<EvaluationReport>(std::size_t)> prepare;
+  unsigned preparers = 2;
   std::size_t stop_at = 0;
   std::optional<EvaluationPool> pool;
   std::mutex mutex;
@@ -216,6 +217,36 @@ TEST(EvaluationPool, BeginsBeforeTheLastCandidateIsPrepared) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(10));
   EXPECT_EQ(round.settled.size(), 6u);
   EXPECT_EQ(asked, 5);
+}
+
+TEST(EvaluationPool, PreparesMoreAtOnceOnceWorkersWait) {
+  Pool round(64);
+  round.preparers = 32;
+  std::mutex mutex;
+  std::size_t present = 0;
+  std::size_t most_at_first = 0;
+  std::size_t most = 0;
+  std::atomic<int> evaluated = 0;
+  round.prepare = [&](std::size_t) -> std::optional<EvaluationReport> {
+    {
+      const std::lock_guard lock(mutex);
+      most = std::max(most, ++present);
+      if (evaluated == 0) most_at_first = std::max(most_at_first, present);
+    }
+    std::this_thread::sleep_for(milliseconds(20));
+    const std::lock_guard lock(mutex);
+    --present;
+    return std::nullopt;
+  };
+  round.add([&](const Candidate& one) {
+    ++evaluated;
+    return passing(one);
+  });
+  round.run();
+  EXPECT_EQ(round.settled.size(), 64u);
+  EXPECT_LE(most_at_first, 4u);
+  EXPECT_GT(most, 4u);
+  EXPECT_LE(most, 32u);
 }
 
 TEST(EvaluationPool, StopsWhenNothingMoreIsWanted) {

@@ -21,8 +21,25 @@ std::string refusal(Speak speak, std::chrono::milliseconds deadline = 5s) {
   Result<FileDescriptor> words = WordPage::create();
   if (!words) throw std::runtime_error(words.error().message);
   std::jthread other([&] { speak(std::move(sockets->second)); });
-  const auto runner = RemoteRunner::connect(Channel(std::move(sockets->first)), *words, deadline);
+  PendingRunner process(Channel(std::move(sockets->first)), std::move(*words));
+  process.open();
+  const auto runner = process.ready(deadline);
   return runner ? "" : runner.error().message;
+}
+
+TEST(RemoteRunner, IsToldToOpenTheDeviceAndWhatForBeforeAnybodyWaits) {
+  auto sockets = Channel::sockets();
+  ASSERT_TRUE(sockets);
+  Result<FileDescriptor> words = WordPage::create();
+  ASSERT_TRUE(words);
+  PendingRunner process(Channel(std::move(sockets->first)), std::move(*words));
+  process.open({"cublas_fp32"});
+  Channel other(std::move(sockets->second));
+  const Result<Message> told = other.receive(Channel::Clock::now() + 5s);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->fields, (Fields{"open", "cublas_fp32"}));
+  process.hang_up();
+  EXPECT_FALSE(other.receive(Channel::Clock::now() + 5s));
 }
 
 TEST(RemoteRunner, SaysWhyTheDeviceCouldNotBeOpened) {
@@ -33,7 +50,8 @@ TEST(RemoteRunner, SaysWhyTheDeviceCouldNotBeOpened) {
 }
 
 TEST(RemoteRunner, AProcessThatIsGoneIsAnError) {
-  EXPECT_EQ(refusal([](FileDescriptor socket) { socket.close(); }), "the other process is gone");
+  const std::string gone = refusal([](FileDescriptor socket) { socket.close(); });
+  EXPECT_TRUE(gone.starts_with("the other process is gone")) << gone;
 }
 
 TEST(RemoteRunner, AFirstWordThatMakesNoSenseIsAnError) {

@@ -153,6 +153,23 @@ TEST(ExclusiveLock, ComesToThoseWhoWaitForIt) {
   greedy.join();
 }
 
+TEST(ExclusiveLock, KnowsWhetherSomebodyWaits) {
+  const TemporaryFolder folder;
+  Result<GpuLock> held = try_lock(folder.path());
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(held->is_wanted());
+  std::atomic<bool> got = false;
+  std::jthread waiting(
+      [&] { got = GpuLock::acquire(uuid, Clock::now() + 20s, nullptr, folder.path()).ok(); });
+  const auto patience = Clock::now() + 10s;
+  while (!held->is_wanted() && Clock::now() < patience) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(held->is_wanted());
+  EXPECT_FALSE(got);
+  held = Error{"released"};
+  waiting.join();
+  EXPECT_TRUE(got);
+}
+
 TEST(ExclusiveLock, FilesServeAllUsers) {
   const TemporaryFolder folder;
   ASSERT_EQ(::chmod(folder.path().c_str(), 01777), 0);

@@ -36,6 +36,15 @@ int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {
   *minor = 0;
   return 0;
 }
+int nvmlDeviceGetName(void*, char* name, unsigned length) {
+  if (length < sizeof "NVIDIA Test") return 7;
+  std::strcpy(name, "NVIDIA Test");
+  return 0;
+}
+int nvmlDeviceGetMinorNumber(void*, unsigned* number) {
+  *number = 5;
+  return 0;
+}
 int nvmlDeviceGetMigMode(void*, unsigned* present, unsigned* pending) {
   *present = *pending = fake_nvml_lists()->divided ? 1 : 0;
   return 0;

@@ -93,8 +93,9 @@ TEST_F(NvmlContexts, AreOfTheGpuThatWasAskedFor) {
   EXPECT_FALSE(GpuMonitor::open("ffffffffffffffffffffffffffffffff"));
 }
 
-/// With CUDA_VISIBLE_DEVICES as given, null for not set.
+/// With CUDA_VISIBLE_DEVICES as given, null for not set, and GPUs numbered along the bus.
 Result<GpuIdentity> identified(const char* visible, int ordinal = 0) {
+  number_gpus_by_bus();
   visible ? ::setenv("CUDA_VISIBLE_DEVICES", visible, 1) : ::unsetenv("CUDA_VISIBLE_DEVICES");
   Result<GpuIdentity> gpu = identify_gpu(ordinal);
   ::unsetenv("CUDA_VISIBLE_DEVICES");
@@ -106,18 +107,40 @@ TEST_F(NvmlContexts, IdentifyAGpuWithoutCudaWhereThatIsSure) {
        {static_cast<const char*>(nullptr), "0", "GPU-01234567-89ab-cdef-0123-456789abcdef"}) {
     const Result<GpuIdentity> gpu = identified(visible);
     ASSERT_TRUE(gpu) << gpu.error().message;
+    EXPECT_EQ(gpu->name, "NVIDIA Test");
     EXPECT_EQ(gpu->uuid, "0123456789abcdef0123456789abcdef");
     EXPECT_EQ(gpu->capability, (ComputeCapability{9, 0}));
+    EXPECT_EQ(gpu->visible, "GPU-01234567-89ab-cdef-0123-456789abcdef");
+    EXPECT_EQ(gpu->file, "/dev/nvidia5");
   }
-  // CUDA may count several in another order; a whole UUID is the same for both.
   lists->gpus = 2;
   EXPECT_TRUE(identified("3,GPU-01234567-89ab-cdef-0123-456789abcdef", 1));
-  EXPECT_FALSE(nvml_identity_of_only_gpu());
-  lists->gpus = 1;
+  EXPECT_TRUE(nvml_identity(1u));
+  EXPECT_FALSE(nvml_identity(2u));
   lists->divided = true;
-  EXPECT_FALSE(nvml_identity_of_only_gpu());
+  EXPECT_FALSE(nvml_identity(0u));
   EXPECT_FALSE(nvml_identity("GPU-01234567-89ab-cdef-0123-456789abcdef"));
+  lists->divided = false;
   EXPECT_FALSE(nvml_identity("GPU-00000000-89ab-cdef-0123-456789abcdef"));
+}
+
+TEST_F(NvmlContexts, AreNumberedAsCudaNumbersThem) {
+  lists->gpus = 3;
+  number_gpus_by_bus();
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(gpus_known_to_nvml()->size(), 3u);
+  ::setenv("CUDA_VISIBLE_DEVICES", "2,0", 1);
+  EXPECT_EQ(gpus_known_to_nvml()->size(), 2u);
+  ::setenv("CUDA_VISIBLE_DEVICES", "0,MIG-01", 1);
+  EXPECT_FALSE(gpus_known_to_nvml());
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_FALSE(gpus_known_to_nvml());
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  // A user's own order is CUDA's secret.
+  ::setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);
+  number_gpus_by_bus();
+  EXPECT_FALSE(gpus_known_to_nvml());
+  ::unsetenv("CUDA_DEVICE_ORDER");
 }
 
 }  // namespace

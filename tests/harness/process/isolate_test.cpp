@@ -24,8 +24,7 @@ ChildCommand child(std::vector<std::string> mode) {
   ChildCommand command;
   command.arguments = {own_executable(), "misbehave"};
   command.arguments.insert(command.arguments.end(), mode.begin(), mode.end());
-  command.startup_deadline = 20s;
-  command.run_deadline = 20s;
+  command.deadline = 20s;
   return command;
 }
 
@@ -42,33 +41,16 @@ fs::path scratch_file(const std::string& name) {
 TEST(Isolate, PassesInputAndReturnsTheResultPipe) {
   ChildCommand command = child({"count-input"});
   command.input = std::string(300'000, 'x');
-  command.more_input = [] {
-    std::this_thread::sleep_for(20ms);
-    return std::string(5, 'y');
-  };
   const ChildOutcome outcome = outcome_of(command);
   EXPECT_EQ(outcome.end, End::exited);
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.startup, "ready");
-  EXPECT_EQ(outcome.result, "300005");
+  EXPECT_EQ(outcome.result, "300000");
 }
 
 TEST(Isolate, AChildThatReadsNothingIsNoObstacle) {
   ChildCommand command = child({"fail"});
   command.input = std::string(10'000'000, 'x');
   EXPECT_EQ(outcome_of(command).code, 7);
-}
-
-TEST(Isolate, FieldsAreReadOneAtATime) {
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  write_all(ends[1], "3:abc0:12:hello\nworld!9:short");
-  ::close(ends[1]);
-  EXPECT_EQ(*read_field(ends[0]), "abc");
-  EXPECT_EQ(*read_field(ends[0]), "");
-  EXPECT_EQ(*read_field(ends[0]), "hello\nworld!");
-  EXPECT_FALSE(read_field(ends[0]));
-  ::close(ends[0]);
 }
 
 TEST(Isolate, ExitStatusAndLastWordsAreKept) {
@@ -97,7 +79,6 @@ TEST(Isolate, AProgramThatIsNotThereFails) {
 TEST(Isolate, StandardOutputAndErrorAreNoResult) {
   const ChildOutcome outcome = outcome_of(child({"forge"}));
   EXPECT_EQ(outcome.end, End::exited);
-  EXPECT_EQ(outcome.startup, "");
   EXPECT_EQ(outcome.result, "");
 }
 
@@ -132,30 +113,27 @@ TEST(Isolate, AChildThatHangsBehindItsReportIsKilled) {
 
 // --- Deadlines and limits ------------------------------------------------------------------------
 
-TEST(Isolate, DeadlinesKillWhateverAChildStarted) {
-  for (const bool started : {false, true}) {
-    const fs::path note = scratch_file("left_behind");
-    fs::remove(note);
-    ChildCommand command =
-        child({"leave-a-process", started ? "started" : "silent", note.string()});
-    command.limits.file_bytes = 100;
-    (started ? command.run_deadline : command.startup_deadline) = 500ms;
-    const auto begin = Clock::now();
-    const ChildOutcome outcome = outcome_of(command);
-    EXPECT_EQ(outcome.end, started ? End::run_deadline : End::startup_deadline);
-    EXPECT_LT(Clock::now() - begin, 15s);
-    pid_t left = 0;
-    std::ifstream(note) >> left;
-    ASSERT_GT(left, 0);
-    // What has died but was not yet collected by its new parent still answers to a signal.
-    std::string state = "gone";
-    std::ifstream status("/proc/" + std::to_string(left) + "/status");
-    for (std::string word; status >> word;) {
-      if (word == "State:") status >> state;
-    }
-    EXPECT_TRUE(state == "gone" || state == "Z" || state == "X") << state;
-    fs::remove(note);
+TEST(Isolate, TheDeadlineKillsWhateverAChildStarted) {
+  const fs::path note = scratch_file("left_behind");
+  fs::remove(note);
+  ChildCommand command = child({"leave-a-process", note.string()});
+  command.limits.file_bytes = 100;
+  command.deadline = 500ms;
+  const auto begin = Clock::now();
+  const ChildOutcome outcome = outcome_of(command);
+  EXPECT_EQ(outcome.end, End::deadline);
+  EXPECT_LT(Clock::now() - begin, 15s);
+  pid_t left = 0;
+  std::ifstream(note) >> left;
+  ASSERT_GT(left, 0);
+  // What has died but was not yet collected by its new parent still answers to a signal.
+  std::string state = "gone";
+  std::ifstream status("/proc/" + std::to_string(left) + "/status");
+  for (std::string word; status >> word;) {
+    if (word == "State:") status >> state;
   }
+  EXPECT_TRUE(state == "gone" || state == "Z" || state == "X") << state;
+  fs::remove(note);
 }
 
 TEST(Isolate, MemoryIsLimited) {
@@ -180,8 +158,8 @@ TEST(Isolate, ProcessorTimeIsLimited) {
 
 TEST(Isolate, ASpinningChildMeetsItsDeadline) {
   ChildCommand command = child({"spin"});
-  command.run_deadline = 200ms;
-  EXPECT_EQ(outcome_of(command).end, End::run_deadline);
+  command.deadline = 200ms;
+  EXPECT_EQ(outcome_of(command).end, End::deadline);
 }
 
 TEST(Isolate, FileSizeIsLimited) {

@@ -20,12 +20,11 @@ using namespace std::chrono_literals;
 using End = ChildOutcome::End;
 
 ChildOutcome run_in_sandbox(std::vector<std::string> mode,
-                            std::chrono::milliseconds run_deadline = 20s) {
+                            std::chrono::milliseconds deadline = 20s) {
   ChildCommand command;
   command.arguments = {own_executable(), "misbehave"};
   command.arguments.insert(command.arguments.end(), mode.begin(), mode.end());
-  command.startup_deadline = 20s;
-  command.run_deadline = run_deadline;
+  command.deadline = deadline;
   command.limits.file_bytes = 1 << 20;
   Result<ChildOutcome> outcome = run_sandboxed(std::move(command), SandboxDevices::none);
   if (!outcome) throw std::runtime_error(outcome.error().message);
@@ -80,7 +79,7 @@ TEST_F(Sandbox, TellsHowAChildEnded) {
 
 TEST_F(Sandbox, DoesNotOutliveItsDeadline) {
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(run_in_sandbox({"spin"}, 200ms).end, End::run_deadline);
+  EXPECT_EQ(run_in_sandbox({"spin"}, 200ms).end, End::deadline);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
 }
 
@@ -131,7 +130,7 @@ TEST(NoSandbox, ALockedChildHasNoNetworkEither) {
   const Listener listener;
   ChildCommand command;
   command.arguments = {own_executable(), "misbehave", "connect", listener.port(), "locked"};
-  command.startup_deadline = command.run_deadline = 20s;
+  command.deadline = 20s;
   const Result<ChildOutcome> locked = run_child(command);
   ASSERT_TRUE(locked.ok());
   EXPECT_EQ(locked->result, "no socket");

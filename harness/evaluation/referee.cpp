@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <boost/json.hpp>
 #include <exception>
 
 #include "harness/base/cache.h"

@@ -1,5 +1,6 @@
 #include "harness/gpu/cuda.h"
 
+#include <array>
 #include <cmath>
 #include <mutex>
 #include <utility>

@@ -28,7 +28,8 @@ TEST(HiddenFiles, AreClosedToTheThreadAndItsThreadsAndNothingElseIs) {
   const fs::path shown = folder.path() / "nvidia10";
   const fs::path inside = folder.path() / "folder/file";
   fs::create_directory(folder.path() / "folder");
-  for (const fs::path& path : {hidden, shown, inside}) ASSERT_TRUE(write_file_atomically(path, "text"));
+  for (const fs::path& path : {hidden, shown, inside})
+    ASSERT_TRUE(write_file_atomically(path, "text"));
   fs::create_symlink(hidden, folder.path() / "link");
   // Rights are a thread's own: only this one gives them up.
   std::jthread([&] {

@@ -16,7 +16,6 @@ namespace {
 
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
 using Kind = Interruption::Kind;
 
 /// The JSON round a reply, with every character escaped, is bigger than the reply.
@@ -63,7 +62,7 @@ bool speaks_another_protocol(const std::string& body) {
   return object && !object->contains("choices") && !object->contains("error");
 }
 
-std::string seconds_text(milliseconds time) {
+std::string seconds_text(std::chrono::milliseconds time) {
   return std::to_string((time.count() + 999) / 1000) + " s";
 }
 
@@ -196,9 +195,9 @@ struct OpenAiModel::Exchange {
     curl_check(curl_multi_add_handle(multi, curl));
   }
 
-  milliseconds timeout(const OpenAiOptions& options) const {
+  std::chrono::milliseconds timeout(const OpenAiOptions& options) const {
     const std::int64_t own = target->endpoint.record.timeout_s;
-    return own > 0 ? milliseconds(own * 1000) : options.total_timeout;
+    return own > 0 ? std::chrono::milliseconds(own * 1000) : options.total_timeout;
   }
 
   void add_header(const std::string& line) {
@@ -263,17 +262,19 @@ class OpenAiModel::Batch {
     }
   }
 
-  static milliseconds until(Clock::time_point time) {
-    return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(time - Clock::now()));
+  static std::chrono::milliseconds until(Clock::time_point time) {
+    return std::max(std::chrono::milliseconds(0),
+                    std::chrono::duration_cast<std::chrono::milliseconds>(time - Clock::now()));
   }
 
   /// Until the next paused request is due, if there is room for it, or the deadline.
   int pause_ms() const {
-    milliseconds pause(1000);
-    if (options_.deadline) pause = std::min(pause, until(*options_.deadline) + milliseconds(1));
+    std::chrono::milliseconds pause(1000);
+    if (options_.deadline)
+      pause = std::min(pause, until(*options_.deadline) + std::chrono::milliseconds(1));
     if (running_.size() < static_cast<std::size_t>(options_.concurrency) && !failure_) {
       for (const auto& exchange : waiting_) {
-        pause = std::min(pause, until(exchange->not_before) + milliseconds(1));
+        pause = std::min(pause, until(exchange->not_before) + std::chrono::milliseconds(1));
       }
     }
     return static_cast<int>(pause.count());
@@ -414,7 +415,7 @@ class OpenAiModel::Batch {
     for (int i = 1; i < exchange->attempts && pause < options_.longest_pause; ++i) pause *= 2;
     // The server knows better, within reason.
     const std::int64_t bounded_s = std::min<std::int64_t>(retry_after_s, 86400);
-    pause = std::max(pause, milliseconds(bounded_s * 1000));
+    pause = std::max(pause, std::chrono::milliseconds(bounded_s * 1000));
     pause = std::min(pause, options_.longest_pause);
     exchange->not_before = Clock::now() + pause;
     say(*exchange, what + "; " + requests_[exchange->index].id + " again in " +

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-constexpr char driver[] =
+constexpr char driver_source[] =
 #include "capture_driver.inc"
     ;
 
@@ -209,7 +209,7 @@ Result<Capture> capture_program(const CaptureRequest& request, const Problem& pr
 
   ChildCommand command;
   command.arguments = {"/usr/bin/env", "-C", (scratch.path() / "tmp").string(),
-                       "python3",      "-c", driver};
+                       "python3",      "-c", driver_source};
   command.input = question(request, problem, program, answer_path);
   // It closes its result pipe at once, since what it starts may outlive it, and reports through
   // files.

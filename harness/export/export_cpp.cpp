@@ -34,7 +34,7 @@ const char* element_type(DType dtype) {
   return "";
 }
 
-const char* tensor_map_type(DType dtype) {
+const char* tensor_map_type_name(DType dtype) {
   switch (dtype) {
     case DType::f16:
       return "CU_TENSOR_MAP_DATA_TYPE_FLOAT16";
@@ -137,7 +137,7 @@ std::string scalar_text(const ScalarArgument& scalar) {
 std::string tensor_map_text(const TensorMapArgument& map) {
   std::vector<std::int64_t> element_strides = map.element_strides;
   if (element_strides.empty()) element_strides.assign(map.dims.size(), 1);
-  return std::string("detail::tensor_map(") + tensor_map_type(map.dtype) + ", buffer_" +
+  return std::string("detail::tensor_map(") + tensor_map_type_name(map.dtype) + ", buffer_" +
          map.buffer + " + " + std::to_string(map.offset_bytes) + ",\n              " +
          list_of(map.dims) + ", " + list_of(map.strides_bytes) + ", " + list_of(map.box) + ", " +
          list_of(element_strides) + ",\n              " + swizzle_name(map.swizzle) + ", " +

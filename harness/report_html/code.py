@@ -51,21 +51,20 @@ def lines(source, language):
     plain_lines = source_lines(shown)
     if len(shown) > MOST_CHARACTERS or max(map(len, plain_lines)) > LONGEST_LINE:
         return [visible(line) for line in plain_lines], len(shown) == len(source)
-    html = [line for part in _paragraphs(plain_lines) for line in _marked(part, language)]
+    html = [line for part in _parts(plain_lines) for line in _marked(part, language)]
     return html, len(shown) == len(source)
 
 
-def _paragraphs(plain_lines):
-    """A source in parts that end with an empty line outside of comments. Candidates of a search have
-    most of them in common."""
-    part = []
+def _parts(plain_lines):
+    """A source in parts that end where a line does, outside of comments. Candidates of a search have most
+    of them in common."""
+    part, comments = [], 0
     for line in plain_lines:
         part.append(line)
-        if not line:
-            text = "\n".join(part)
-            if text.count("/*") == text.count("*/"):
-                yield text
-                part = []
+        comments += line.count("/*") - line.count("*/")
+        if comments == 0 and not line.endswith("\\"):
+            yield "\n".join(part)
+            part = []
     if part:
         yield "\n".join(part)
 

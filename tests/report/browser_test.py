@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The report in a real browser. $1: the program; $2, if there: a folder for screenshots, to be looked at."""
+"""The report in a real browser. $1: the program; $2, if there: a folder for screenshots, to be looked at;
+--made FOLDER: where project_report.py made the project's."""
 
 import collections
 import json
@@ -14,6 +15,7 @@ import browser
 import reports
 from hostile import HOSTILE, hostile
 
+MADE = reports.take_option("--made")
 PROGRAM = str(Path(sys.argv.pop(1)).resolve())
 SCREENSHOTS = Path(sys.argv.pop(1)) if len(sys.argv) > 1 and "/" in sys.argv[1] else None
 READY = "document.documentElement?.dataset.ready !== undefined"
@@ -117,8 +119,7 @@ class InABrowser(unittest.TestCase):
         cls.axe = axe()
         cls.scratch = tempfile.TemporaryDirectory()
         scratch = Path(cls.scratch.name)
-        cls.data = reports.data_of(PROGRAM, reports.ROOT, scratch)
-        cls.folder = scratch / "report"
+        cls.data, cls.folder = reports.of_the_project(PROGRAM, scratch, MADE)
         small = {**cls.data, "kernels": cls.data["kernels"][:2], "searches": cls.data["searches"][:1],
                  "gallery": {key: value[:3] for key, value in cls.data["gallery"].items()}}
         cls.hostile = scratch / "hostile"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The pages of `rekernel report --html`, without a browser. $1: the program."""
+"""The pages of `rekernel report --html`, without a browser. $1: the program; --made FOLDER: where
+project_report.py made the project's."""
 
 import base64
 import html.parser
@@ -14,6 +15,7 @@ from pathlib import Path
 import reports
 from hostile import hostile
 
+MADE = reports.take_option("--made")
 PROGRAM = str(Path(sys.argv.pop(1)).resolve())
 MOST_BYTES = 5_000_000
 
@@ -51,16 +53,11 @@ class Committed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
-        cls.folder = Path(cls.scratch.name) / "report"
-        cls.made = reports.make(PROGRAM, cls.folder)
+        _, cls.folder = reports.of_the_project(PROGRAM, Path(cls.scratch.name), MADE)
 
     @classmethod
     def tearDownClass(cls):
         cls.scratch.cleanup()
-
-    def test_it_is_made_and_named(self):
-        self.assertEqual(self.made.returncode, 0, self.made.stderr)
-        self.assertEqual(self.made.stdout, f"{self.folder}/index.html\n")
 
     def test_every_kernel_and_every_search_has_a_page(self):
         kernels = {path.parent.relative_to(reports.ROOT / "generated")
@@ -158,25 +155,23 @@ class Small(unittest.TestCase):
         self.assertIn("cannot be read to its end", (self.folder / "searches/softmax.html").read_text())
         self.assertIn("result_cache", (self.folder / "judge.html").read_text())
 
-    def test_a_missing_result_is_named_and_no_failure(self):
+    def test_a_missing_result_is_named_and_no_failure_and_keys_that_are_new_are_shown(self):
         (self.project / "results/h200/bench.json").unlink()
+        path = self.project / "results/h200/replay/softmax.ncu.json"
+        profile = json.loads(path.read_text())
+        profile["rounds"][0]["metrics"]["made_up__counter.sum"] = 4711
+        path.write_text(json.dumps(profile))
         made = self.make()
         self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(made.stdout, f"{self.folder}/index.html\n")
         self.assertIn("rekernel: results/h200/bench.json: no times are recorded", made.stderr)
         self.assertIn("rekernel: generated/softmax/cluster_with_prefetch: no time is recorded",
                       made.stderr)
         page = self.folder / "kernels/softmax/cluster_with_prefetch.html"
         self.assertIn("No time is recorded", page.read_text())
-
-    def test_keys_that_are_new_are_shown(self):
-        path = self.project / "results/h200/replay/softmax.ncu.json"
-        profile = json.loads(path.read_text())
-        profile["rounds"][0]["metrics"]["made_up__counter.sum"] = 4711
-        path.write_text(json.dumps(profile))
-        self.assertEqual(self.make().returncode, 0)
-        page = (self.folder / "searches/softmax.html").read_text()
-        self.assertIn("made_up__counter.sum", page)
-        self.assertIn("4711", page)
+        search = (self.folder / "searches/softmax.html").read_text()
+        self.assertIn("made_up__counter.sum", search)
+        self.assertIn("4711", search)
 
     def test_a_folder_that_is_no_report_is_left_alone(self):
         self.folder.mkdir()

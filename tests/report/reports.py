@@ -45,6 +45,23 @@ def data_of(program, cwd, scratch):
     return json.loads(copy.read_text())
 
 
+def take_option(name):
+    """The folder that follows an option of the command line, which loses both; None without it."""
+    if name not in sys.argv:
+        return None
+    place = sys.argv.index(name)
+    folder = Path(sys.argv[place + 1])
+    del sys.argv[place:place + 2]
+    return folder
+
+
+def of_the_project(program, scratch, made):
+    """The project's data and its report's folder: what project_report.py made in a folder, or new ones."""
+    if made and (made / "data.json").exists():
+        return json.loads((made / "data.json").read_text()), made / "report"
+    return data_of(program, ROOT, scratch), scratch / "report"
+
+
 def generate(data, folder):
     """Pages of any data: what the generator makes of it."""
     folder.mkdir()

@@ -63,7 +63,7 @@ TEST(MutantOutcome, AnHonestKernelMustHaveItsBadges) {
 }
 
 /// A tree with four mutants, two honest kernels and a page.
-class MutantsPage : public testing::Test {
+class MutantsPage : public ::testing::Test {
  protected:
   void SetUp() override {
     write("tests/mutants/softmax/base.json", R"({"base": "generated/softmax/base", "mutants": [

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Cache : public testing::Test {
+class Cache : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
   ScopedVariable variable_{"REKERNEL_CACHE", folder_.path().string()};

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Files : public testing::Test {
+class Files : public ::testing::Test {
  protected:
   TemporaryFolder folder_;
 };

@@ -444,7 +444,7 @@ TEST(CandidateHash, CoversWhatRunsAndNothingElse) {
   EXPECT_TRUE(hashes.insert(candidate_sha256(candidate)).second);
 }
 
-class CandidateFolder : public testing::Test {
+class CandidateFolder : public ::testing::Test {
  protected:
   CandidateFolder() { write(folder_, small_plan()); }
 

@@ -128,7 +128,7 @@ TEST(Code, TextIsLookedAtInItsLanguage) {
   EXPECT_EQ(refusal({Language::cubin, "\xff"}), "");  // whoever compiles it reads it
 }
 
-class CodeFolder : public testing::Test {
+class CodeFolder : public ::testing::Test {
  protected:
   void write(const std::string& file, const std::string& text) {
     fs::create_directories(folder_);

@@ -90,7 +90,7 @@ void write_recorded_calls(const fs::path& folder) {
 }
 
 /// Programs of strangers, run by the python3 that is here.
-class CapturedProgram : public testing::Test {
+class CapturedProgram : public ::testing::Test {
  protected:
   explicit CapturedProgram(const std::string& sandbox = "off")
       : sandbox_("REKERNEL_SANDBOX", sandbox) {}

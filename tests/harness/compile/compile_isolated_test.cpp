@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 /// Every test has a cache of its own.
-class NvrtcIsolated : public testing::Test {
+class NvrtcIsolated : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(compiler_.ok()) << compiler_.error().message; }
 

@@ -60,7 +60,7 @@ extern "C" __global__ void nothing() {}
 constexpr const char* header = "namespace problem { inline constexpr int columns = 32; }\n";
 
 /// Every test has a cache of its own.
-class NvrtcCompiler : public testing::Test {
+class NvrtcCompiler : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(compiler_.ok()) << compiler_.error().message; }
 
@@ -318,7 +318,7 @@ TEST_F(NvrtcCompiler, CubinReaderSurvivesDamage) {
 }
 
 /// A plan with one launch of `kernel`.
-Program plan(const std::string& kernel, std::vector<Argument> args) {
+Program plan_of(const std::string& kernel, std::vector<Argument> args) {
   Program result;
   KernelLaunch launch;
   launch.kernel = kernel;
@@ -330,7 +330,7 @@ Program plan(const std::string& kernel, std::vector<Argument> args) {
 TEST_F(NvrtcCompiler, LaunchesMustFitTheKernels) {
   const CompiledProgram scale = compiled(program(scale_source));
   const auto error = [&](const std::string& kernel, std::vector<Argument> args) {
-    const auto result = check_launches(plan(kernel, std::move(args)), scale, "kernel.json");
+    const auto result = check_launches(plan_of(kernel, std::move(args)), scale, "kernel.json");
     return result.ok() ? "" : result.error().message;
   };
   const BufferArgument x = {"x"};
@@ -358,12 +358,12 @@ TEST_F(NvrtcCompiler, LaunchesMustFitTheKernels) {
       "struct alignas(64) Map { char bytes[128]; };\n"
       "extern \"C\" __global__ void k(float*, int, unsigned, long long, unsigned long long, float, "
       "double, const __grid_constant__ Map) {}\n"));
-  EXPECT_TRUE(check_launches(plan("k", {x, scalar(std::int32_t{1}), scalar(std::uint32_t{1}),
-                                        scalar(std::int64_t{1}), scalar(std::uint64_t{1}),
-                                        scalar(1.0f), scalar(1.0), map}),
+  EXPECT_TRUE(check_launches(plan_of("k", {x, scalar(std::int32_t{1}), scalar(std::uint32_t{1}),
+                                           scalar(std::int64_t{1}), scalar(std::uint64_t{1}),
+                                           scalar(1.0f), scalar(1.0), map}),
                              typed, "f")
                   .ok());
-  EXPECT_EQ(check_launches(plan("k", {}), compiled(program("int a;")), "f").error().message,
+  EXPECT_EQ(check_launches(plan_of("k", {}), compiled(program("int a;")), "f").error().message,
             "f: launches[1].kernel: no kernel \"k\" in the source; it has none");
 }
 
@@ -374,7 +374,7 @@ TEST_F(NvrtcCompiler, VariablesOfDeviceCodeCountAsWorkspaces) {
               "extern \"C\" __global__ void k() { zeroed[0] = static_cast<char>(counted); }\n"));
   EXPECT_EQ(static_device_bytes(code.cubin), (3ull << 30) + 4);
   EXPECT_EQ(static_device_bytes(code.cubin.substr(0, 100)), 0u);
-  Program fits = plan("k", {});
+  Program fits = plan_of("k", {});
   fits.workspaces = {{"w", std::int64_t{4} << 30}};
   EXPECT_TRUE(check_launches(fits, code, "f"));
   fits.workspaces = {{"w", std::int64_t{5} << 30}};
@@ -383,7 +383,7 @@ TEST_F(NvrtcCompiler, VariablesOfDeviceCodeCountAsWorkspaces) {
             "most 8589934592");
   CompiledProgram twice = code;
   twice.modules = {code, code};
-  EXPECT_FALSE(check_launches(plan("k", {}), twice, "f"));
+  EXPECT_FALSE(check_launches(plan_of("k", {}), twice, "f"));
 }
 
 }  // namespace

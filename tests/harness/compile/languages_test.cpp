@@ -33,7 +33,7 @@ std::string triton_softmax() {
       .value();
 }
 
-class NvrtcLanguages : public testing::Test {
+class NvrtcLanguages : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(compiler_.ok()) << compiler_.error().message; }
 

@@ -53,7 +53,7 @@ class Listener {
   std::string port_;
 };
 
-class Sandbox : public testing::Test {
+class Sandbox : public ::testing::Test {
  protected:
   void SetUp() override {
     const Result<std::string> found = sandbox();
@@ -84,7 +84,7 @@ TEST_F(Sandbox, DoesNotOutliveItsDeadline) {
 }
 
 TEST_F(Sandbox, HasNoHomeAndNoFilesOfOthers) {
-  const fs::path folder = fs::path(testing::TempDir());
+  const fs::path folder = fs::path(::testing::TempDir());
   const fs::path file = folder / ("secret." + std::to_string(::getpid()));
   std::ofstream(file) << "secret\n";
   EXPECT_EQ(run_in_sandbox({"read", file.string()}).result, "unreadable");

@@ -21,7 +21,7 @@ TEST(Published, TheProjectsRecordHasFiguresAndWhatWasSaidOfTheSearches) {
   EXPECT_EQ(published->searches->best_found_in_rounds, (std::vector<int>{4, 5}));
 }
 
-class PublishedFile : public testing::Test {
+class PublishedFile : public ::testing::Test {
  protected:
   Result<Published> load(const std::string& content) const {
     std::filesystem::create_directories(folder_ / "results");

@@ -69,6 +69,7 @@ std::optional<Interruption> DeviceEvaluator::evaluate(std::span<const Evaluation
     }
     pool_ = std::make_unique<EvaluationPool>(std::move(present), options_.pool);
   }
+  if (options_.expect_candidates) options_.expect_candidates();
   PoolTask task;
   for (const EvaluationRequest& request : requests) {
     task.candidates.push_back(request.candidate);

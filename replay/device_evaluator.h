@@ -22,6 +22,8 @@ struct DeviceEvaluatorOptions {
   std::string toolchain;  ///< recorded beside every evaluation that does not bring its own
   /// Who evaluates, or why nobody can. Asked once there is a candidate to evaluate.
   std::function<Result<std::vector<EvaluationWorker>>()> workers;
+  /// Told before each round: candidates will come to the workers in a moment.
+  std::function<void()> expect_candidates;
   PoolOptions pool;
   /// The compiler's verdict on a candidate that it rejects; nothing for the others, which are then
   /// in its cache. Called from several threads.

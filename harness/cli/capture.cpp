@@ -59,7 +59,7 @@ int capture_command(const std::vector<std::string>& arguments) {
       "function", po::value<std::string>(), "which function, where the program has several")(
       "name", po::value<std::string>(), "name of the candidate; the program's by default")(
       "into", po::value<std::string>()->default_value("."), "folder to make the candidate's in")(
-      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
       "deadline", po::value<int>()->default_value(300), "seconds that the program may take")(
       "samples", po::value<int>()->default_value(30), "of times, the program's and ours")(
       "no-evaluate", po::bool_switch(), "make the candidate and do not judge it")(

@@ -121,7 +121,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
       "pytorch", po::bool_switch(), "time PyTorch as well, in alternating blocks")(
       "samples", po::value<int>()->default_value(60), "timed samples, 10 to 10000")(
       "seed", po::value<std::uint64_t>(), "first seed of the checks; fresh ones by default")(
-      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
       "deadline", po::value<int>()->default_value(120), "seconds that checks and timing may take")(
       "shared-gpu", po::bool_switch(), "go on although others use the GPU: such times mean little")(
       "once", po::bool_switch(),

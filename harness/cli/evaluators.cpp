@@ -30,7 +30,8 @@ void add_gpu_options(po::options_description& options) {
 }
 
 void add_device_options(po::options_description& options) {
-  options.add_options()("device", po::value<int>()->default_value(0), "number of the GPU")(
+  options.add_options()("device", po::value<int>()->default_value(0),
+                        "number of the GPU, as nvidia-smi counts")(
       "gpus", po::value<std::string>(), "several GPUs, of one kind: all, or 0,2");
 }
 
@@ -78,20 +79,21 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                        const std::string& target,
                                        std::function<void(const std::string&)> say) {
   DeviceEvaluatorOptions options = compiling_evaluator(target, cores_of_a_gpu * gpus.size(), say);
-  options.workers = [gpus, references,
-                     say = std::move(say)]() -> Result<std::vector<EvaluationWorker>> {
-    if (gpus.empty()) {
+  std::optional<std::chrono::seconds> longest_wait;
+  if (gpus.size() > 1) longest_wait = patience;
+  const auto launcher = std::make_shared<LocalLauncher>(nullptr, std::move(say), longest_wait);
+  std::vector<int> ordinals;
+  for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
+  options.expect_candidates = [launcher, ordinals] {
+    for (const int ordinal : ordinals) launcher->prepare(ordinal);
+  };
+  options.workers = [ordinals, references, launcher]() -> Result<std::vector<EvaluationWorker>> {
+    if (ordinals.empty()) {
       const auto visible = visible_gpus();
       return Error{visible ? "none was chosen" : visible.error().message};
     }
     EvaluateOptions evaluate;
     evaluate.references = references;
-    std::vector<int> ordinals;
-    for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
-    std::optional<std::chrono::seconds> longest_wait;
-    if (gpus.size() > 1) longest_wait = patience;
-    const auto launcher = std::make_shared<LocalLauncher>(nullptr, say, longest_wait);
-    for (const int ordinal : ordinals) launcher->prepare(ordinal);
     return gpu_workers(ordinals, evaluate,
                        [launcher](const Candidate& candidate, const EvaluateOptions& own) {
                          return launcher->evaluate(candidate, own);

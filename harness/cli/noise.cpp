@@ -100,7 +100,7 @@ int noise_command(const std::vector<std::string>& arguments) {
       "starts", po::value<int>()->default_value(10),
       "pairs of processes that the runs are spread over, 1 to 10000")(
       "samples", po::value<int>()->default_value(60), "timed samples of a side, 10 to 10000")(
-      "device", po::value<int>()->default_value(0), "number of the GPU")(
+      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
       "record", po::bool_switch(), "merge the samples into results/<gpu>/noise.json")(
       "json", po::bool_switch(), "print the record, raw samples and all, as JSON");
   po::positional_options_description positional;

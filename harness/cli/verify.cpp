@@ -257,8 +257,8 @@ int verify_command(const std::vector<std::string>& arguments) {
                                          "with BASE: write a comment in Markdown here")(
       "gpu", po::value<std::string>()->default_value("auto"),
       "with BASE: judge and time the candidate: auto (where there is a GPU), on, off")(
-      "device", po::value<int>()->default_value(0), "number of the GPU")("json", po::bool_switch(),
-                                                                         "with BASE: print JSON");
+      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
+      "json", po::bool_switch(), "with BASE: print JSON");
   po::positional_options_description positional;
   positional.add("base", 1);
   const ParsedArguments parsed =

@@ -34,8 +34,9 @@ void expect_compiles(const Program& program, const std::string& header) {
     const Result<Ok> launches = check_launches(program, *compiled, target);
     EXPECT_TRUE(launches.ok()) << launches.error().message;
     for (const KernelResources& kernel : compiled->kernels) {
-      // For sm_103a, ptxas 13.0 spills at the 32 registers of the input kernels' launch bounds.
-      const bool may_spill = target == "sm_103a";
+      // For sm_100a and sm_103a, ptxas 13.0 spills: at the 32 registers of the input kernels'
+      // launch bounds, and eight bytes round a call of exp() with 200 registers to spare.
+      const bool may_spill = target.starts_with("sm_10");
       EXPECT_TRUE(may_spill || kernel.spill_store_bytes == 0) << target << " " << kernel.name;
       EXPECT_LE(kernel.static_shared_bytes, 48 * 1024) << target << " " << kernel.name;
     }

@@ -11,12 +11,10 @@ FakeNvmlLists* fake_nvml_lists() {
   return &lists;
 }
 
-constexpr const char* own_uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";
-
 int nvmlInit_v2() { return 0; }
 int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
   *device = nullptr;
-  return std::strcmp(uuid, own_uuid) == 0 ? 0 : 6;
+  return fake_nvml_lists()->uuid == uuid ? 0 : 6;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = fake_nvml_lists()->gpus;
@@ -27,8 +25,9 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return index < fake_nvml_lists()->gpus ? 0 : 2;
 }
 int nvmlDeviceGetUUID(void*, char* uuid, unsigned length) {
-  if (length <= std::strlen(own_uuid)) return 7;
-  std::strcpy(uuid, own_uuid);
+  const std::string& own = fake_nvml_lists()->uuid;
+  if (length <= own.size()) return 7;
+  std::strcpy(uuid, own.c_str());
   return 0;
 }
 int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 /// What the stand-in for NVML (fake_nvml.cpp) answers when it is asked for a list of processes.
@@ -16,6 +17,7 @@ struct FakeNvmlList {
 
 struct FakeNvmlLists {
   FakeNvmlList compute, mps_clients, graphics;
+  std::string uuid = "GPU-01234567-89ab-cdef-0123-456789abcdef";  ///< of each
   unsigned gpus = 1;
   bool divided = false;  ///< into instances (MIG)
 };

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "harness/evaluation/evaluate.h"
+
+namespace rekernel::testing {
+
+/// What the referee of fake_judges.cpp does in one evaluation.
+enum class Behaviour { goes_on, ends, dies, never_starts, never_ends, talks_nonsense };
+
+/// It is told by the seed.
+inline Behaviour behaviour_of(const EvaluateOptions& options) {
+  return static_cast<Behaviour>(options.seed.value_or(0));
+}
+
+}  // namespace rekernel::testing

@@ -1,0 +1,208 @@
+// How the launcher keeps the processes that meet no candidate's code, and when it lets them go:
+// with a stand-in for NVML and one for the referee (fake_judges.cpp).
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "../gpu/fake_nvml.h"
+#include "fake_judges.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/gpu/exclusive.h"
+#include "harness/gpu/identity.h"
+
+namespace rekernel {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Behaviour;
+using Clock = std::chrono::steady_clock;
+
+/// Of this process alone: what runs beside it locks other GPUs.
+std::string own_digits() {
+  const std::string number = std::to_string(::getpid());
+  return std::string(12 - number.size(), '0') + number;
+}
+const std::string uuid = "0123456789abcdef0123" + own_digits();
+
+/// What the stand-in says of itself.
+struct Judge {
+  pid_t process = 0;
+  int evaluations = 0;
+  std::string preparation;
+};
+
+Judge judge_of(const EvaluationReport& report) {
+  EXPECT_EQ(report.failure, "");
+  EXPECT_EQ(report.evaluation.status, Status::wrong_result) << report.evaluation.message;
+  Judge judge;
+  std::istringstream(report.evaluation.message) >> judge.process >> judge.evaluations >>
+      judge.preparation;
+  EXPECT_GT(judge.process, 0) << report.evaluation.message;
+  return judge;
+}
+
+bool is_there(pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
+
+bool is_gone_within(pid_t process, std::chrono::seconds patience) {
+  const auto end = Clock::now() + patience;
+  while (is_there(process) && Clock::now() < end) std::this_thread::sleep_for(10ms);
+  return !is_there(process);
+}
+
+class KeptJudges : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    void* library = ::dlopen(REKERNEL_FAKE_NVML, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << ::dlerror();
+    lists = reinterpret_cast<FakeNvmlLists* (*)()>(::dlsym(library, "fake_nvml_lists"))();
+    *lists = {};
+    lists->uuid = "GPU-01234567-89ab-cdef-0123-" + own_digits();
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+    // The numbers of processes are ours then.
+    ::setenv("REKERNEL_SANDBOX", "off", 1);
+    number_gpus_by_bus();
+    Result<Candidate> loaded =
+        load_candidate(std::filesystem::path(REKERNEL_SOURCE_DIR) / "tests/adversarial/honest");
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    candidate = *std::move(loaded);
+  }
+
+  void TearDown() override {
+    launcher.reset();
+    for (const char* folder : {"/run/lock", "/tmp"}) {
+      const std::string lock = std::string(folder) + "/rekernel-gpu-" + uuid + ".lock";
+      std::filesystem::remove(lock);
+      std::filesystem::remove(lock + ".next");
+    }
+  }
+
+  EvaluationReport evaluate(Behaviour behaviour = Behaviour::goes_on) {
+    EvaluateOptions options;
+    options.seed = static_cast<std::uint64_t>(behaviour);
+    options.startup_deadline = behaviour == Behaviour::never_starts ? 2s : 60s;
+    options.run_deadline = behaviour == Behaviour::never_ends ? 1s : 60s;
+    return launcher->evaluate(candidate, options);
+  }
+
+  FakeNvmlLists* lists = nullptr;
+  Candidate candidate;
+  std::unique_ptr<LocalLauncher> launcher = std::make_unique<LocalLauncher>();
+};
+
+TEST_F(KeptJudges, ServeOneEvaluationAfterTheOtherAndEndWithTheLauncher) {
+  const Judge first = judge_of(evaluate());
+  const Judge second = judge_of(evaluate());
+  EXPECT_EQ(second.process, first.process);
+  EXPECT_EQ(first.evaluations, 1);
+  EXPECT_EQ(second.evaluations, 2);
+  EXPECT_EQ(first.preparation, "unprepared");
+  launcher.reset();
+  EXPECT_FALSE(is_there(first.process));
+  EXPECT_TRUE(GpuLock::acquire(uuid, Clock::now(), nullptr));
+}
+
+TEST_F(KeptJudges, BeginBeforeTheFirstCandidateWhereOneIsExpected) {
+  launcher->prepare(0);
+  const Judge judge = judge_of(evaluate());
+  EXPECT_EQ(judge.preparation, "prepared");
+  EXPECT_EQ(judge.evaluations, 1);
+  launcher->prepare(0);
+  EXPECT_EQ(judge_of(evaluate()).process, judge.process);
+}
+
+TEST_F(KeptJudges, AreReplacedWhereTheySayThatTheyEnd) {
+  const Judge last = judge_of(evaluate(Behaviour::ends));
+  const Judge next = judge_of(evaluate());
+  EXPECT_NE(next.process, last.process);
+  EXPECT_EQ(next.evaluations, 1);
+}
+
+TEST_F(KeptJudges, ThatDiedWithNothingToDoCostNobodyAnEvaluation) {
+  const Judge first = judge_of(evaluate());
+  ::kill(first.process, SIGKILL);
+  const Judge next = judge_of(evaluate());
+  EXPECT_NE(next.process, first.process);
+}
+
+TEST_F(KeptJudges, ThatDieAgainAndAgainAreTheCandidatesEnd) {
+  judge_of(evaluate());
+  const EvaluationReport report = evaluate(Behaviour::dies);
+  EXPECT_EQ(report.evaluation.status, Status::crashed);
+  EXPECT_EQ(report.evaluation.message, "the process ended with status 5");
+  judge_of(evaluate());
+}
+
+TEST_F(KeptJudges, ThatHangMeetADeadline) {
+  const EvaluationReport silent = evaluate(Behaviour::never_starts);
+  EXPECT_EQ(silent.evaluation.status, Status::timed_out);
+  EXPECT_EQ(silent.evaluation.message, "not ready to run by the start-up deadline");
+  const EvaluationReport endless = evaluate(Behaviour::never_ends);
+  EXPECT_EQ(endless.evaluation.status, Status::timed_out);
+  EXPECT_EQ(endless.evaluation.message, "not done by the run deadline");
+  judge_of(evaluate());
+}
+
+TEST_F(KeptJudges, ThatTalkNonsenseAreNotBelieved) {
+  EXPECT_EQ(evaluate(Behaviour::talks_nonsense).failure, "the referee's words make no sense");
+  judge_of(evaluate());
+}
+
+TEST_F(KeptJudges, LeaveTheGpuToWhoWaitsForIt) {
+  const Judge judge = judge_of(evaluate());
+  EXPECT_FALSE(GpuLock::acquire(uuid, Clock::now(), nullptr));
+  EXPECT_TRUE(GpuLock::acquire(uuid, Clock::now() + 5s, nullptr));
+  EXPECT_FALSE(is_there(judge.process));
+  // The next evaluation begins anew.
+  EXPECT_NE(judge_of(evaluate()).process, judge.process);
+}
+
+TEST_F(KeptJudges, LeaveTheGpuAfterAWhileWithoutWork) {
+  const Judge judge = judge_of(evaluate());
+  std::this_thread::sleep_for(2s);
+  EXPECT_TRUE(is_there(judge.process));
+  EXPECT_TRUE(is_gone_within(judge.process, 15s));
+  EXPECT_TRUE(GpuLock::acquire(uuid, Clock::now() + 1s, nullptr));
+}
+
+TEST_F(KeptJudges, AreNoCompanyOfTheirOwnAndOthersAre) {
+  judge_of(evaluate());
+  lists->compute.processes = {{1, 1000}};
+  EXPECT_NE(evaluate().failure.find("computes on the GPU"), std::string::npos);
+  lists->compute.processes = {};
+  judge_of(evaluate());
+}
+
+TEST_F(KeptJudges, AreAsManyAsThereAreEvaluationsAtATime) {
+  EvaluateOptions options;
+  options.mode = EvaluateOptions::Mode::errors;  // which waits for no lock
+  options.seed = static_cast<std::uint64_t>(Behaviour::goes_on);
+  std::mutex mutex;
+  std::set<pid_t> judges;
+  int evaluations = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 3; ++n) {
+          const Judge judge = judge_of(launcher->evaluate(candidate, options));
+          const std::lock_guard lock(mutex);
+          judges.insert(judge.process);
+          ++evaluations;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(evaluations, 9);
+  EXPECT_LE(judges.size(), 3u);
+}
+
+}  // namespace
+}  // namespace rekernel

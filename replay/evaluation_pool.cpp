@@ -79,14 +79,13 @@ class EvaluationPool::Round {
   void prepare() {
     while (const auto index = next_to_prepare()) {
       std::optional<EvaluationReport> report = guarded([&] { return task_.prepare(*index); });
-      if (report && report->failure.empty()) {
-        settle(*index, *report);
-      } else {
-        const std::lock_guard lock(mutex_);
+      const bool is_settled = report && report->failure.empty();
+      if (is_settled) settle(*index, *report);
+      const std::lock_guard lock(mutex_);
+      if (!is_settled) {
         ready_.insert(*index);
         more_.notify_one();
       }
-      const std::lock_guard lock(mutex_);
       --in_preparation_;
       room_.notify_one();
     }
@@ -102,7 +101,9 @@ class EvaluationPool::Round {
     });
     if (stopped_ || next_ == task_.candidates.size()) return std::nullopt;
     ++in_preparation_;
-    return next_++;
+    const std::size_t index = next_++;
+    if (next_ == task_.candidates.size()) room_.notify_all();  // nothing more to wait for
+    return index;
   }
 
   /// A worker that came back has nothing to do: preparations are slower than evaluations.

@@ -11,6 +11,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/gpu/exclusive.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
 
@@ -42,12 +43,9 @@ Result<NoiseSubject> noise_subject(const std::string& argument) {
   return NoiseSubject{std::move(*candidate), {}};
 }
 
-/// Who is told of a wait for the GPU.
-using OnWait = std::function<void(const std::string&)>;
-
 /// Appends the runs of one start to the row. Every process is a new one.
 Result<Ok> measure_start(const NoiseSubject& subject, const EvaluateOptions& options,
-                         const OnWait& waiting, NoiseRecord& record, NoiseRow& row) {
+                         const GpuLock::OnWait& waiting, NoiseRecord& record, NoiseRow& row) {
   EvaluationReport report = LocalLauncher(nullptr, waiting).evaluate(subject.candidate, options);
   const std::string name = row.problem + "/" + row.subject + ": ";
   if (!report.failure.empty()) return Error{name + report.failure};
@@ -69,7 +67,7 @@ Result<Ok> measure_start(const NoiseSubject& subject, const EvaluateOptions& opt
 }
 
 Result<NoiseRow> measure(const NoiseSubject& subject, EvaluateOptions options, int starts,
-                         const OnWait& waiting, NoiseRecord& record) {
+                         const GpuLock::OnWait& waiting, NoiseRecord& record) {
   const int runs = options.noise_runs;
   NoiseRow row;
   row.problem = subject.candidate.problem;
@@ -137,7 +135,7 @@ int noise_command(const std::vector<std::string>& arguments) {
   record.toolchain = toolchain_versions();
   {
     Progress progress;
-    const OnWait waiting = [&](const std::string& holder) { progress.show(holder); };
+    const GpuLock::OnWait waiting = [&](const std::string& holder) { progress.show(holder); };
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       const Candidate& candidate = subjects[i].candidate;
       const std::string& reference = subjects[i].reference;

@@ -113,15 +113,20 @@ void JobFolder::clear() const {
   }
 }
 
-bool JobFolder::is_seen(const std::string& word) const {
+bool JobFolder::lists(const fs::path& file) {
   std::error_code failed;
   // As for results: a network file system may remember that there was no such file.
-  for (fs::directory_iterator at(path_, failed), end; !failed && at != end; at.increment(failed)) {
-    if (at->path().filename() != seen().filename()) continue;
-    const Result<std::string> text = read_file(seen(), 4096);
-    return text && *text == word + "\n";
+  for (fs::directory_iterator at(file.parent_path(), failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (at->path().filename() == file.filename()) return true;
   }
   return false;
+}
+
+bool JobFolder::is_seen(const std::string& word) const {
+  if (!lists(seen())) return false;
+  const Result<std::string> text = read_file(seen(), 4096);
+  return text && *text == word + "\n";
 }
 
 std::string JobFolder::key_of(const Candidate& candidate, const EvaluateOptions& options) {

@@ -72,6 +72,9 @@ class JobFolder {
   void remove_result(const std::string& key) const;
   void remove_request(const std::string& key) const;
 
+  /// Whether a file is there, by the list of its folder read anew.
+  static bool lists(const std::filesystem::path& file);
+
   /// Whether a job has left this word there, which tells that nodes see the folder.
   bool is_seen(const std::string& word) const;
   std::filesystem::path seen() const { return path_ / "seen"; }

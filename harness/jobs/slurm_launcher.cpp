@@ -647,14 +647,8 @@ std::string SlurmLauncher::job_script(const std::string& batch) const {
 /// Whether its job left word that Slurm pre-empted it. Slurm tells so itself for a while, but not
 /// where it forgets jobs soon.
 bool SlurmLauncher::was_preempted(const Task& task) const {
-  const std::string name = task.batch->name + "." + std::to_string(task.index) + preempted_mark;
-  std::error_code failed;
-  // Reading the folder anew is also what makes a network file system look.
-  for (std::filesystem::directory_iterator at(folder_.log(""), failed), end; !failed && at != end;
-       at.increment(failed)) {
-    if (at->path().filename() == name) return true;
-  }
-  return false;
+  return JobFolder::lists(
+      folder_.log(task.batch->name + "." + std::to_string(task.index) + preempted_mark));
 }
 
 // ── Ends ───────────────────────────────────────────────────────────────────────────────────────

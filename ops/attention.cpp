@@ -9,70 +9,66 @@ namespace rekernel {
 
 namespace {
 
-constexpr std::int64_t threads = 256;
-
 constexpr const char* oracle_source = R"cuda(
-// Three launches for a chunk of heads: scores (of the chunk, length x length each); weights in their
-// place, not yet divided by a row's total; product with v. blockIdx.z, or blockIdx.y of the weights,
-// counts the heads of the chunk. Scores above the diagonal are neither written nor read when the mask is
-// causal.
+// For a chunk of heads: the operands in float64, keys transposed; weights, exp(score), not divided by
+// their row's total; product with v, divided. blockIdx.z counts the heads of the chunk. The scores of the
+// problem's inputs and stress inputs, some 200 at most, are far from where exp() overflows, so that nothing
+// need be subtracted from them. Tiles of weights above the diagonal are neither written nor read when the
+// mask is causal.
+
+constexpr int wide_length = gemm::padded(problem::length, gemm::rows);
+constexpr int head_depth = gemm::padded(problem::head_dim, gemm::depth);
+constexpr int head_columns = gemm::padded(problem::head_dim, gemm::columns);
 
 __device__ long long head_offset(int head) { return 1ll * head * problem::length * problem::head_dim; }
-__device__ long long score_offset(int chunk_head) {
-  return 1ll * chunk_head * problem::length * problem::length;
+
+extern "C" __global__ void widen_q(const half_bits* __restrict__ q, double* __restrict__ wide_q, int first_head) {
+  using namespace problem;
+  gemm::widen(wide_q, length, head_dim, head_depth, [=](int head, int i, int l) {
+    return to_double(q[head_offset(first_head + head) + i * head_dim + l]);
+  });
+}
+
+extern "C" __global__ void transpose_k(const half_bits* __restrict__ k, double* __restrict__ wide_k, int first_head) {
+  using namespace problem;
+  gemm::widen(wide_k, head_dim, length, wide_length, [=](int head, int l, int j) {
+    return to_double(k[head_offset(first_head + head) + j * head_dim + l]);
+  });
+}
+
+extern "C" __global__ void widen_v(const half_bits* __restrict__ v, double* __restrict__ wide_v, int first_head) {
+  using namespace problem;
+  gemm::widen(wide_v, length, head_dim, head_columns, [=](int head, int l, int j) {
+    return to_double(v[head_offset(first_head + head) + l * head_dim + j]);
+  });
 }
 
 extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
-    attention_scores(const half_bits* __restrict__ q, const half_bits* __restrict__ k,
-                     double* __restrict__ scores, int first_head) {
+    attention_weights(const double* __restrict__ wide_q, const double* __restrict__ wide_k,
+                      double* __restrict__ weights) {
   using namespace problem;
   const int last_row = (blockIdx.y + 1) * gemm::rows - 1;
   if (causal && blockIdx.x * gemm::columns > last_row) return;
-  const half_bits* q_head = q + head_offset(first_head + blockIdx.z);
-  const half_bits* k_head = k + head_offset(first_head + blockIdx.z);
-  double* out = scores + score_offset(blockIdx.z);
-  gemm::multiply<true>(
-      length, length, head_dim, [=](int i, int l) { return to_double(q_head[i * head_dim + l]); },
-      [=](int l, int j) { return to_double(k_head[j * head_dim + l]); },
-      [=](int i, int j, double sum) { out[1ll * i * length + j] = sum * scale; });
-}
-
-extern "C" __global__ void __launch_bounds__(256)
-    attention_weights(double* __restrict__ scores, double* __restrict__ totals) {
-  using namespace problem;
-  const int row = blockIdx.x;
-  const int visible = causal ? row + 1 : length;
-  double* score = scores + score_offset(blockIdx.y) + 1ll * row * length;
-
-  double largest = score[0];
-  for (int i = threadIdx.x; i < visible; i += blockDim.x) largest = fmax(largest, score[i]);
-  largest = block::maximum(largest);
-
-  double total = 0.0;
-  for (int i = threadIdx.x; i < visible; i += blockDim.x) {
-    const double weight = exp(score[i] - largest);
-    score[i] = weight;
-    total += weight;
-  }
-  total = block::sum(total);
-  if (threadIdx.x == 0) totals[1ll * blockIdx.y * length + row] = total;
+  double* out = weights + 1ll * blockIdx.z * wide_length * wide_length;
+  gemm::multiply<false>(wide_q + 1ll * blockIdx.z * wide_length * head_depth, head_depth,
+                        wide_k + 1ll * blockIdx.z * head_depth * wide_length, wide_length, head_depth,
+                        [=](int i, int j, double sum, double) {
+                          const bool visible = j < length && (!causal || j <= i);
+                          out[1ll * i * wide_length + j] = visible ? exp(sum * scale) : 0.0;
+                        });
 }
 
 extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
-    attention_values(const double* __restrict__ weights, const double* __restrict__ totals,
-                     const half_bits* __restrict__ v, double* __restrict__ truth, int first_head) {
+    attention_values(const double* __restrict__ weights, const double* __restrict__ wide_v,
+                     double* __restrict__ truth, int first_head) {
   using namespace problem;
-  const double* weight = weights + score_offset(blockIdx.z);
-  const double* total = totals + 1ll * blockIdx.z * length;
-  const half_bits* v_head = v + head_offset(first_head + blockIdx.z);
   double* out = truth + head_offset(first_head + blockIdx.z);
-  const int tile_end = (blockIdx.y + 1) * gemm::rows;
-  const int visible = causal && tile_end < length ? tile_end : length;
-  gemm::multiply<false>(
-      length, head_dim, visible,
-      [=](int i, int l) { return causal && l > i ? 0.0 : weight[1ll * i * length + l]; },
-      [=](int l, int j) { return to_double(v_head[l * head_dim + j]); },
-      [=](int i, int j, double sum) { out[i * head_dim + j] = sum / total[i]; });
+  const int visible = causal ? (blockIdx.y + 1) * gemm::rows : wide_length;
+  gemm::multiply<true>(weights + 1ll * blockIdx.z * wide_length * wide_length, wide_length,
+                       wide_v + 1ll * blockIdx.z * wide_length * head_columns, head_columns, visible,
+                       [=](int i, int j, double sum, double total) {
+                         if (i < length && j < head_dim) out[i * head_dim + j] = sum / total;
+                       });
 }
 )cuda";
 
@@ -155,15 +151,19 @@ std::vector<double> host_oracle(const Problem& problem, const HostInputs& inputs
 Program device_oracle(const AttentionSizes& sizes, std::int64_t workspace_bytes) {
   constexpr std::int64_t max_grid_z = 65535;
   const std::int64_t heads = sizes.batch * sizes.heads;
-  const std::int64_t score_bytes = sizes.length * sizes.length * size_in_bytes(DType::f64);
+  const std::int64_t bytes = size_in_bytes(DType::f64);
+  const std::int64_t length = padded_rows(sizes.length), depth = padded_depth(sizes.head_dim);
+  const std::int64_t columns = padded_columns(sizes.head_dim);
+  const std::int64_t head_bytes = length * (length + 2 * depth + columns) * bytes;
   const std::int64_t chunk =
-      std::clamp<std::int64_t>(workspace_bytes / score_bytes, 1, std::min(heads, max_grid_z));
+      std::clamp<std::int64_t>(workspace_bytes / head_bytes, 1, std::min(heads, max_grid_z));
 
   Program program;
-  program.source =
-      "#include \"problem.h\"\n" + gemm_source() + block_reduction_source() + oracle_source;
-  program.workspaces = {{"scores", chunk * score_bytes},
-                        {"totals", chunk * sizes.length * size_in_bytes(DType::f64)}};
+  program.source = "#include \"problem.h\"\n" + gemm_source() + oracle_source;
+  program.workspaces = {{"wide_q", chunk * length * depth * bytes},
+                        {"wide_k", chunk * depth * length * bytes},
+                        {"wide_v", chunk * length * columns * bytes},
+                        {"weights", chunk * length * length * bytes}};
   for (std::int64_t first = 0; first < heads; first += chunk) {
     const std::int64_t count = std::min(chunk, heads - first);
     const auto with_first_head = [first](const std::vector<std::string>& names) {
@@ -171,12 +171,16 @@ Program device_oracle(const AttentionSizes& sizes, std::int64_t workspace_bytes)
       arguments.push_back(ScalarArgument{static_cast<std::int32_t>(first)});
       return arguments;
     };
-    program.steps.push_back(gemm_launch("attention_scores", sizes.length, sizes.length, count,
-                                        with_first_head({"q", "k", "scores"})));
-    program.steps.push_back(simple_launch("attention_weights", sizes.length, count, threads,
-                                          buffers({"scores", "totals"})));
+    program.steps.push_back(
+        widen_launch("widen_q", length, depth, count, with_first_head({"q", "wide_q"})));
+    program.steps.push_back(
+        widen_launch("transpose_k", depth, length, count, with_first_head({"k", "wide_k"})));
+    program.steps.push_back(
+        widen_launch("widen_v", length, columns, count, with_first_head({"v", "wide_v"})));
+    program.steps.push_back(gemm_launch("attention_weights", length, length, count,
+                                        buffers({"wide_q", "wide_k", "weights"})));
     program.steps.push_back(gemm_launch("attention_values", sizes.length, sizes.head_dim, count,
-                                        with_first_head({"scores", "totals", "v", "truth"})));
+                                        with_first_head({"weights", "wide_v", "truth"})));
   }
   return program;
 }

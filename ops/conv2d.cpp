@@ -45,8 +45,8 @@ Problem make_conv2d(const ConvolutionSizes& sizes) {
   problem.operations = convolution_operations(sizes);
   problem.matrix_products = 1;
   problem.host_oracle = host_convolution;
-  problem.device_oracle.source = "#include \"problem.h\"\n" + gemm_source() + convolution_source();
-  problem.device_oracle.steps = {convolution_launch(sizes, "truth")};
+  problem.device_oracle.source = "#include \"problem.h\"\n" + gemm_source();
+  add_convolution(problem.device_oracle, sizes, "truth");
   problem.scaffold = scaffold(problem.output().elements());
   return problem;
 }

@@ -14,6 +14,44 @@ Distribution initialisation(const ConvolutionSizes& sizes, double scale) {
   return {Distribution::Kind::uniform, -bound, bound};
 }
 
+constexpr const char* convolution_source = R"cuda(
+// A matrix product: filters x the taps of all channels, times taps x the pixels of all images.
+constexpr int kernel_taps = problem::kernel * problem::kernel;
+constexpr int pixels = problem::out_height * problem::out_width, all_pixels = problem::batch * pixels;
+constexpr int taps = problem::in_channels * kernel_taps, wide_taps = gemm::padded(taps, gemm::depth);
+constexpr int wide_pixels = gemm::padded(all_pixels, gemm::columns);
+
+extern "C" __global__ void widen_weight(const float* __restrict__ weight, double* __restrict__ wide_weight) {
+  gemm::widen(wide_weight, problem::filters, taps, wide_taps,
+              [=](int, int filter, int l) { return to_double(weight[filter * taps + l]); });
+}
+
+extern "C" __global__ void unfold_input(const float* __restrict__ input, double* __restrict__ unfolded) {
+  using namespace problem;
+  gemm::widen(unfolded, taps, all_pixels, wide_pixels, [=](int, int l, int j) {
+    const int image = j / pixels, pixel = j % pixels, channel = l / kernel_taps, tap = l % kernel_taps;
+    const int y = pixel / out_width * stride - padding + tap / kernel;
+    const int x = pixel % out_width * stride - padding + tap % kernel;
+    const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+    const long long row = (1ll * image * in_channels + channel) * height + y;
+    return inside ? to_double(input[row * width + x]) : 0.0;
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
+    convolve(const double* __restrict__ wide_weight, const double* __restrict__ unfolded,
+             const float* __restrict__ bias, double* __restrict__ convolved) {
+  using namespace problem;
+  gemm::multiply<false>(wide_weight, wide_taps, unfolded, wide_pixels, wide_taps,
+                        [=](int filter, int j, double sum, double) {
+                          if (filter >= filters || j >= all_pixels) return;
+                          const int image = j / pixels, pixel = j % pixels;
+                          convolved[(1ll * image * filters + filter) * pixels + pixel] =
+                              sum + to_double(bias[filter]);
+                        });
+}
+)cuda";
+
 }  // namespace
 
 std::vector<Tensor> convolution_inputs(const ConvolutionSizes& sizes) {
@@ -122,40 +160,22 @@ std::vector<double> host_convolution(const Problem& problem, const HostInputs& i
   return output;
 }
 
-std::string convolution_source() {
-  return R"cuda(
-// An implicit matrix product: filters x pixels of all images, over the taps of all channels.
-extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
-    convolve(const float* __restrict__ input, const float* __restrict__ weight,
-             const float* __restrict__ bias, double* __restrict__ convolved) {
-  using namespace problem;
-  constexpr int taps = kernel * kernel, pixels = out_height * out_width;
-  constexpr int depth = in_channels * taps;
-  gemm::multiply<false>(
-      filters, batch * pixels, depth,
-      [=](int filter, int l) { return to_double(weight[filter * depth + l]); },
-      [=](int l, int j) {
-        const int image = j / pixels, pixel = j % pixels;
-        const int channel = l / taps, tap = l % taps;
-        const int y = pixel / out_width * stride - padding + tap / kernel;
-        const int x = pixel % out_width * stride - padding + tap % kernel;
-        const bool inside = y >= 0 && y < height && x >= 0 && x < width;
-        const long long row = (1ll * image * in_channels + channel) * height + y;
-        return inside ? to_double(input[row * width + x]) : 0.0;
-      },
-      [=](int filter, int j, double sum) {
-        const int image = j / pixels, pixel = j % pixels;
-        convolved[(1ll * image * filters + filter) * pixels + pixel] =
-            sum + to_double(bias[filter]);
-      });
-}
-)cuda";
-}
-
-KernelLaunch convolution_launch(const ConvolutionSizes& sizes, const std::string& convolved) {
-  return gemm_launch("convolve", sizes.filters,
-                     sizes.batch * sizes.out_height() * sizes.out_width(), 1,
-                     buffers({"input", "weight", "bias", convolved}));
+void add_convolution(Program& program, const ConvolutionSizes& sizes,
+                     const std::string& convolved) {
+  const std::int64_t bytes = size_in_bytes(DType::f64);
+  const std::int64_t pixels = sizes.batch * sizes.out_height() * sizes.out_width();
+  const std::int64_t wide_pixels = padded_columns(pixels),
+                     wide_filters = padded_rows(sizes.filters);
+  const std::int64_t wide_taps = padded_depth(sizes.in_channels * sizes.kernel * sizes.kernel);
+  program.source += convolution_source;
+  program.workspaces.push_back({"wide_weight", wide_filters * wide_taps * bytes});
+  program.workspaces.push_back({"unfolded", wide_taps * wide_pixels * bytes});
+  program.steps.push_back(
+      widen_launch("widen_weight", wide_filters, wide_taps, 1, buffers({"weight", "wide_weight"})));
+  program.steps.push_back(
+      widen_launch("unfold_input", wide_taps, wide_pixels, 1, buffers({"input", "unfolded"})));
+  program.steps.push_back(gemm_launch("convolve", sizes.filters, pixels, 1,
+                                      buffers({"wide_weight", "unfolded", "bias", convolved})));
 }
 
 std::string scaffold_convolution_source() {

@@ -24,15 +24,12 @@ std::vector<StressCase> convolution_stress_cases(const ConvolutionSizes& sizes);
 /// The convolution with bias, (batch, filters, out_height, out_width); sizes from the attributes.
 std::vector<double> host_convolution(const Problem& problem, const HostInputs& inputs);
 
-/// Device source, to follow `problem.h` and gemm_source(): the kernel `convolve(input, weight,
-/// bias, double* convolved)`.
-std::string convolution_source();
-
 /// Scaffold source, with `problem.h`: `convolve_at(input, weight, bias, image, filter, y, x)`, one
 /// element of the convolution with bias in FP32.
 std::string scaffold_convolution_source();
 
-/// The launch of `convolve` into the float64 buffer `convolved`.
-KernelLaunch convolution_launch(const ConvolutionSizes& sizes, const std::string& convolved);
+/// Adds the convolution with bias to a program whose source has `problem.h` and gemm_source(): from
+/// input, weight and bias to the float64 buffer `convolved`.
+void add_convolution(Program& program, const ConvolutionSizes& sizes, const std::string& convolved);
 
 }  // namespace rekernel

@@ -12,14 +12,26 @@ using element = half_bits;
 using element = float;
 #endif
 
+constexpr int wide_k = gemm::padded(problem::k, gemm::depth);
+constexpr int wide_n = gemm::padded(problem::n, gemm::columns);
+
+extern "C" __global__ void widen_a(const element* __restrict__ a, double* __restrict__ wide_a) {
+  using namespace problem;
+  gemm::widen(wide_a, m, k, wide_k, [=](int, int i, int l) { return to_double(a[1ll * i * k + l]); });
+}
+
+extern "C" __global__ void widen_b(const element* __restrict__ b, double* __restrict__ wide_b) {
+  using namespace problem;
+  gemm::widen(wide_b, k, n, wide_n, [=](int, int l, int j) { return to_double(b[1ll * l * n + j]); });
+}
+
 extern "C" __global__ void __launch_bounds__(gemm::threads, 2)
-    matmul_oracle(const element* __restrict__ a, const element* __restrict__ b,
+    matmul_oracle(const double* __restrict__ wide_a, const double* __restrict__ wide_b,
                   double* __restrict__ truth) {
   using namespace problem;
-  gemm::multiply<false>(
-      m, n, k, [=](int i, int l) { return to_double(a[1ll * i * k + l]); },
-      [=](int l, int j) { return to_double(b[1ll * l * n + j]); },
-      [=](int i, int j, double sum) { truth[1ll * i * n + j] = sum; });
+  gemm::multiply<false>(wide_a, wide_k, wide_b, wide_n, wide_k, [=](int i, int j, double sum, double) {
+    if (i < m && j < n) truth[1ll * i * n + j] = sum;
+  });
 }
 )cuda";
 
@@ -53,11 +65,16 @@ std::vector<double> host_oracle(const Problem& problem, const HostInputs& inputs
   return c;
 }
 
-Program device_oracle(DType dtype, std::int64_t m, std::int64_t n) {
+Program device_oracle(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::int64_t bytes = size_in_bytes(DType::f64);
+  const std::int64_t wide_m = padded_rows(m), wide_n = padded_columns(n), wide_k = padded_depth(k);
   Program program;
   program.source = "#include \"problem.h\"\n" + gemm_source() + oracle_source;
   if (dtype == DType::f16) program.compile.defines.emplace("ELEMENT_IS_HALF", "1");
-  program.steps = {gemm_launch("matmul_oracle", m, n, 1, buffers({"a", "b", "truth"}))};
+  program.workspaces = {{"wide_a", wide_m * wide_k * bytes}, {"wide_b", wide_k * wide_n * bytes}};
+  program.steps = {widen_launch("widen_a", wide_m, wide_k, 1, buffers({"a", "wide_a"})),
+                   widen_launch("widen_b", wide_k, wide_n, 1, buffers({"b", "wide_b"})),
+                   gemm_launch("matmul_oracle", m, n, 1, buffers({"wide_a", "wide_b", "truth"}))};
   return program;
 }
 
@@ -85,7 +102,7 @@ Problem make_matmul(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k)
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 2 * m * n * k;
   problem.host_oracle = host_oracle;
-  problem.device_oracle = device_oracle(dtype, m, n);
+  problem.device_oracle = device_oracle(dtype, m, n, k);
   problem.scaffold = scaffold(dtype, m, n);
   return problem;
 }

@@ -53,9 +53,9 @@ struct AttentionSizes {
   std::int64_t head_dim = 0;
 };
 
-/// Device memory that the attention oracle may take for scores; it decides how many heads go into
+/// Device memory that the attention oracle may take; it decides how many heads go into
 /// one launch.
-inline constexpr std::int64_t attention_workspace_bytes = 1'100'000'000;
+inline constexpr std::int64_t attention_workspace_bytes = 1'200'000'000;
 
 /// o = softmax(scale · q·kᵀ) · v per head; q, k, v, o (batch, heads, length, head_dim). With the
 /// causal mask, position i sees positions 0 to i. Attributes: the fields of AttentionSizes, causal

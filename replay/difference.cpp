@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "harness/base/file_descriptor.h"
+#include "harness/base/files.h"
 #include "harness/process/isolate.h"
 
 namespace rekernel {
@@ -22,10 +23,8 @@ constexpr int exit_trouble = 2;      ///< of diff: 0 is equal, 1 is different
 Result<FileDescriptor> file_in_memory(std::string_view content) {
   FileDescriptor file(::memfd_create("rekernel-difference", MFD_CLOEXEC));
   if (!file.is_open()) return Error{std::string("diff: memfd: ") + std::strerror(errno)};
-  try {
-    write_all(file.get(), content);
-  } catch (const std::exception& error) {
-    return Error{std::string("diff: memfd: ") + error.what()};
+  if (!write_all(file.get(), content)) {
+    return Error{std::string("diff: memfd: ") + std::strerror(errno)};
   }
   return file;
 }

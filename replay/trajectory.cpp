@@ -28,20 +28,6 @@ constexpr std::size_t shown_bytes = 400;
 constexpr std::array known_events = {"header", "request",  "response",  "evaluation", "selection",
                                      "stop",   "continue", "endpoints", "unusable"};
 
-Error system_error(const fs::path& path, const std::string& what) {
-  return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
-}
-
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 /// The length of the file up to and with its last newline.
 Result<std::int64_t> whole_lines_length(int file, const fs::path& path) {
   std::int64_t end = ::lseek(file, 0, SEEK_END);

@@ -19,20 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error system_error(const fs::path& path, const std::string& what) {
-  return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
-}
-
-bool write_all(int file, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(file, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 fs::path temporary_name(const fs::path& path) {
   static std::atomic<unsigned> counter = 0;
   fs::path result = path;
@@ -68,6 +54,20 @@ std::string hex_digits(const unsigned char* bytes, std::size_t size) {
 }
 
 }  // namespace
+
+Error system_error(const fs::path& path, const std::string& what) {
+  return Error{path.string() + ": " + what + ": " + std::strerror(errno)};
+}
+
+bool write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
 
 Result<std::string> read_file(const fs::path& path, std::size_t max_bytes) {
   // Without O_NONBLOCK, opening a pipe would wait for a writer.

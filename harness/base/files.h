@@ -15,6 +15,12 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
 /// Writes to a temporary file beside `path`, then renames: readers see the old content or the new.
 Result<Ok> write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// Whether everything could be written; errno says why not.
+[[nodiscard]] bool write_all(int descriptor, std::string_view bytes);
+
+/// What could not be done with a file, and the reason that errno gives.
+Error system_error(const std::filesystem::path& path, const std::string& what);
+
 /// Lower-case hexadecimal SHA-256.
 std::string sha256_hex(std::string_view bytes);
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/base/file_descriptor.h"
+#include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/process/isolate.h"
 
@@ -132,11 +133,8 @@ Result<int> run_generator(const boost::json::object& data, const fs::path& folde
   const Result<pid_t> child = start_generator(folder, output.get());
   if (!child) return child.error();
   output.close();
-  try {
-    write_all(input.get(), boost::json::serialize(data));
-  } catch (const std::exception&) {
-    // It has ended early, and says why itself.
-  }
+  // One that has ended early says why itself.
+  (void)write_all(input.get(), boost::json::serialize(data));
   input.close();
   int status = 0;
   while (::waitpid(*child, &status, 0) < 0) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/base/fields.h"
+#include "harness/base/files.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/assemble.h"
 #include "harness/process/sandbox.h"
@@ -208,12 +209,11 @@ int run_compile_worker() {
     if (!request) return no_answer;
     answer = to_fields(answer_to(*request));
   } catch (const std::exception& error) {  // out of memory, mostly
-    write_all(STDERR_FILENO, std::string(error.what()) + "\n");
+    (void)write_all(STDERR_FILENO, std::string(error.what()) + "\n");
     ::_exit(no_answer);
   }
-  write_all(result_descriptor, answer);
   // NVRTC's own destructors need not run.
-  ::_exit(0);
+  ::_exit(write_all(result_descriptor, answer) ? 0 : no_answer);
 }
 
 std::string to_fields(const Result<CompileOutcome>& outcome) {

@@ -81,7 +81,6 @@ Result<std::vector<FileDescriptor>> descriptors_of(const EvaluateOptions& option
                                                    ExternalSession* session) {
   std::vector<FileDescriptor> copies;
   for (std::size_t i = 0; i < options.external_references.size(); ++i) {
-    if (!session) return Error{"no external references here"};
     const Result<std::array<int, 2>> descriptors = session->descriptors();
     if (!descriptors) return descriptors.error();
     for (const int descriptor : *descriptors) {
@@ -279,8 +278,11 @@ EvaluationReport LocalLauncher::evaluate_alone(const Candidate& candidate,
 EvaluationReport LocalLauncher::evaluate(const Candidate& candidate,
                                          const EvaluateOptions& options) {
   // Before anybody waits for a GPU.
-  if (const auto there = descriptors_of(options, session_); !there) {
-    return not_evaluated(candidate, there.error().message);
+  if (!options.external_references.empty()) {
+    if (!session_) return not_evaluated(candidate, "no external references here");
+    if (const auto there = session_->descriptors(); !there) {
+      return not_evaluated(candidate, there.error().message);
+    }
   }
   const Result<GpuIdentity> gpu = identify_gpu(options.device);
   if (!gpu) return not_evaluated(candidate, gpu.error().message);
@@ -301,8 +303,9 @@ void LocalLauncher::tell_which_buffer(const Candidate& candidate, const Evaluate
   diagnosis.external_references.clear();
   const EvaluationReport found = start_and_wait(candidate, diagnosis, place);
   const Status status = found.evaluation.status;
-  if (found.failure.empty() &&
-      (status == Status::out_of_bounds_write || status == Status::modified_input)) {
+  if (!found.failure.empty()) {
+    report.evaluation.message += "; what it wrote to could not be found out: " + found.failure;
+  } else if (status == Status::out_of_bounds_write || status == Status::modified_input) {
     report.evaluation.status = status;
     report.evaluation.message = found.evaluation.message + " (" + report.evaluation.message + ")";
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "harness/base/cache.h"
+#include "harness/base/files.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/evaluate.h"
@@ -229,7 +230,7 @@ int run_runner_worker(const ReferenceSource& references) {
     }
     Runner(std::move(channel), words, std::move(*device), references.make).serve();
   } catch (const std::exception& error) {
-    write_all(STDERR_FILENO, std::string(error.what()) + "\n");
+    (void)write_all(STDERR_FILENO, std::string(error.what()) + "\n");
     leave(failed);
   }
   leave(0);

@@ -32,7 +32,7 @@ constexpr int most_open_files = 4096;  // CUDA opens dozens for each GPU of the 
 /// Threads that may be busy all the time: CUDA's waits spin, and our own programs compile.
 constexpr int busy_threads = 16;
 /// One that nobody tells anything any more has little left to do.
-constexpr std::chrono::seconds farewell{2};
+constexpr std::chrono::seconds longest_ending{2};
 
 /// Where a served process finds the file whose lock it holds while it opens its GPU.
 constexpr int turn_descriptor = first_inherited_descriptor;
@@ -133,7 +133,7 @@ ServedProcess::ServedProcess(ChildCommand command, const GpuIdentity& gpu, FileD
                }).share()) {}
 
 const Result<ChildOutcome>& ServedProcess::end() {
-  if (outcome_.wait_for(farewell) != std::future_status::ready) stop_.close();
+  if (outcome_.wait_for(longest_ending) != std::future_status::ready) stop_.close();
   return outcome_.get();
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "harness/base/file_descriptor.h"
+#include "harness/base/files.h"
 #include "harness/process/process_tree.h"
 
 extern char** environ;
@@ -158,11 +159,8 @@ bool drain(int descriptor, std::string& into) {
 
 /// Writes a child's input. A child that no longer reads is no error of ours.
 void feed(FileDescriptor pipe, const ChildCommand& command) {
-  try {
-    write_all(pipe.get(), command.input);
-  } catch (const std::exception&) {
-    // The child says what it made of an input that ended early.
-  }
+  // The child says what it made of an input that ended early.
+  (void)write_all(pipe.get(), command.input);
 }
 
 /// The conversation with a running child, one poll at a time.
@@ -275,15 +273,6 @@ Result<ChildOutcome> run_child(const ChildCommand& command) {
   if (!child) return child.error();
   const std::jthread feeder(feed, std::move(child->input), std::cref(command));
   return Supervision(std::move(*child), command).run();
-}
-
-void write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
 }
 
 std::string read_all(int descriptor) {

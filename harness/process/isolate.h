@@ -60,9 +60,6 @@ inline constexpr std::size_t largest_result = 64u << 20;
 /// left the GPU when this returns. It dies with its parent.
 Result<ChildOutcome> run_child(const ChildCommand& command);
 
-/// The child's side: writes everything or throws.
-void write_all(int descriptor, std::string_view bytes);
-
 /// The child's side: everything up to the end of the stream.
 std::string read_all(int descriptor);
 

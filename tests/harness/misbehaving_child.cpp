@@ -1,4 +1,5 @@
 #include "misbehaving_child.h"
+#include "harness/base/files.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -28,7 +29,11 @@ extern char** environ;
 namespace rekernel::testing {
 namespace {
 
-void say(const std::string& text) { write_all(result_descriptor, text); }
+void put(int descriptor, const std::string& text) {
+  if (!write_all(descriptor, text)) std::exit(3);
+}
+
+void say(const std::string& text) { put(result_descriptor, text); }
 
 /// "done" or the reason why not.
 std::string outcome(bool done) { return done ? "done" : std::strerror(errno); }
@@ -89,10 +94,10 @@ int write_a_huge_file(char** arguments) {
 int print_gigabytes(char**) {
   const std::string block(1 << 20, 'y');
   for (int i = 0; i < 1024; ++i) {
-    write_all(STDOUT_FILENO, block);
-    if (i % 16 == 0) write_all(STDERR_FILENO, block);
+    put(STDOUT_FILENO, block);
+    if (i % 16 == 0) put(STDERR_FILENO, block);
   }
-  write_all(STDERR_FILENO, "\nlast words\n");
+  put(STDERR_FILENO, "\nlast words\n");
   return 0;
 }
 
@@ -149,8 +154,8 @@ int connect_to(char** arguments) {
 
 int forge_a_report(char**) {
   const std::string forged = "0:{\"failure\":\"\",\"status\":\"passed\"}";
-  write_all(STDOUT_FILENO, forged);
-  write_all(STDERR_FILENO, forged + "\n");
+  put(STDOUT_FILENO, forged);
+  put(STDERR_FILENO, forged + "\n");
   return 0;
 }
 
@@ -174,7 +179,7 @@ int die_of_segmentation(char**) {
 }
 
 int fail_with_status(char**) {
-  write_all(STDERR_FILENO, "first\nthe reason\n");
+  put(STDERR_FILENO, "first\nthe reason\n");
   return 7;
 }
 

@@ -171,7 +171,10 @@ std::vector<Problem> small_problems() {
                                       .stride = 2,
                                       .padding = 1};
   const AttentionSizes attention{.batch = 1, .heads = 3, .length = 203, .head_dim = 40};
-  const std::int64_t two_heads = 2 * 203 * 203 * 8;
+  const std::int64_t two_heads = 2'000'000;  // 256 x (256 + 48 + 48 + 64) float64 each
+  // As the stress inputs have it.
+  Problem large_scores = make_attention_fp16(attention, two_heads);
+  large_scores.tensors.front().distribution = {Distribution::Kind::normal, 0.0, 30.0};
   return {make_matmul_fp32(1, 1, 1),
           make_matmul_fp32(128, 64, 16),
           make_matmul_fp32(130, 67, 33),
@@ -188,6 +191,7 @@ std::vector<Problem> small_problems() {
           make_matmul_fp16(64, 128, 64),
           make_matmul_fp16(129, 66, 65),
           make_attention_fp16(attention, two_heads),
+          large_scores,
           make_attention_fp16({.batch = 2, .heads = 1, .length = 128, .head_dim = 64}),
           make_attention_fp16_causal(attention, two_heads),
           make_attention_fp16_causal({.batch = 2, .heads = 1, .length = 128, .head_dim = 64})};

@@ -403,7 +403,8 @@ class OpenAiModel::Batch {
     if (reception.next != Reception::Next::ask_again) return;
     exchange->attempts = 0;
     exchange->handle.reset();
-    waiting_.push_back(std::move(exchange));
+    // First of all: a model of no use shows before all of a long round is asked.
+    waiting_.insert(waiting_.begin(), std::move(exchange));
   }
 
   void try_again(std::unique_ptr<Exchange> exchange, const std::string& what,

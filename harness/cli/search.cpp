@@ -94,6 +94,14 @@ std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArgu
 
 /// A search that got nothing out of its replies is no success, whatever ended it.
 int report_over(const ReplayedSearch& search, const std::string& reason) {
+  if (reason == stop_for_unusable_replies) {
+    bad_input({"the search ended early: " + search.stop_note + "; `rekernel search " +
+               search.header.name +
+               " --resume` with the options of --replies has the round anew, --ask-as NAME from "
+               "another model, --base-url URL from elsewhere, --reply-tokens N in longer replies; "
+               "--as-is goes on with such replies as failed candidates"});
+    return exit_verdict_failed;
+  }
   const auto written = [](const ReplayedCandidate& one) { return !one.sha256.empty(); };
   const auto passed = [](const ReplayedCandidate& one) { return one.outcome.passed(); };
   const auto& candidates = search.candidates;
@@ -210,11 +218,12 @@ int search_command(const std::vector<std::string>& arguments) {
       run_search(chosen->header, {*trajectory, &*journal, **model, evaluator,
                                   [deadline] { return deadline && Clock::now() >= *deadline; },
                                   std::move(observer), go_on_with(parsed), parsed.flag("stop"),
-                                  std::move(endpoints), parsed.flag("as-is")});
+                                  std::move(endpoints), parsed.flag("as-is"), resumes(parsed)});
   notices.show("");
   if (!end.interruption && launched->recorded) launched->recorded();
   search.events = trajectory->line();
   search.stop_reason = end.reason;
+  search.stop_note = end.note;
   return report_end(parsed, search, end);
 }
 

@@ -702,7 +702,8 @@ class Search {
     row.asked = requests.size();
     ++row.requests;
     row.replies += replies;
-    row.last = "to " + requests[index].id + " of model " + requests[index].model + ": " + reason;
+    row.last = "to " + requests[index].id + " of model " + requests[index].model +
+               beginning_of(reply.text) + ": " + reason;
     const bool at_end = index + 1 == requests.size();
     // Those whose turn comes later may do better.
     const bool all_models = row.requests >= settings_.models.size();
@@ -711,6 +712,13 @@ class Search {
             ? row.replies >= enough_in_a_round
             : all_models && row.replies >= (at_end ? enough_in_a_round : enough_at_first);
     if (enough) given_up_ = gives_up();
+  }
+
+  /// What a model says that does not do what it is asked, in its words.
+  static std::string beginning_of(const std::string& text) {
+    constexpr std::size_t shown_bytes = 80;
+    if (text.empty()) return "";
+    return ", which begins \"" + one_line(text.substr(0, 4 * shown_bytes), shown_bytes) + "\"";
   }
 
   void give_up(int round, ReplyKind kind) {

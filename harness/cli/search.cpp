@@ -93,13 +93,16 @@ std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArgu
 }
 
 /// A search that got nothing out of its replies is no success, whatever ended it.
-int report_over(const ReplayedSearch& search, const std::string& reason) {
+int report_over(const ReplayedSearch& search, const std::string& name, const std::string& reason) {
   if (reason == stop_for_unusable_replies) {
-    bad_input({"the search ended early: " + search.stop_note + "; `rekernel search " +
-               search.header.name +
-               " --resume` with the options of --replies has the round anew, --ask-as NAME from "
-               "another model, --base-url URL from elsewhere, --reply-tokens N in longer replies; "
-               "--as-is goes on with such replies as failed candidates"});
+    bad_input({"the search ended early: " + search.stop_note});
+    std::cerr << wrapped("rekernel search " + name +
+                             " --resume --replies openai has that round anew: with --ask-as NAME "
+                             "of another model, with --base-url URL (and --key-variable NAME) from "
+                             "elsewhere, with --reply-tokens N in longer replies, with --as-is "
+                             "whatever the replies are",
+                         page_columns, 2)
+              << "\n";
     return exit_verdict_failed;
   }
   const auto written = [](const ReplayedCandidate& one) { return !one.sha256.empty(); };
@@ -127,7 +130,9 @@ int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, cons
   } else if (!search.rounds.empty()) {
     std::cout << to_text(round_table(search), terminal_style()) << "\n" << metrics_text(search);
   }
-  if (!end.interruption) return report_over(search, end.reason);
+  if (!end.interruption) {
+    return report_over(search, parsed.get<std::string>("name"), end.reason);
+  }
   if (end.interruption->kind == Interruption::Kind::waiting) {
     std::cerr << wrapped(end.interruption->message, page_columns, 4) << "\n";
     return exit_waiting;

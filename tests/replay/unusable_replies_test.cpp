@@ -79,7 +79,7 @@ TEST_F(UnusableReplies, EndTheSearchWhereNoIdeasCome) {
   EXPECT_EQ(end.reason, "unusable_replies");
   EXPECT_EQ(end.note,
             "round 1: asked for ideas, none of 3 replies was of use; the last, to r1.ideas "
-            "of model one: " +
+            "of model one, which begins \"I would rather not.\": " +
                 std::string(no_list));
   EXPECT_EQ(model.asked, std::vector<std::string>(3, "r1.ideas"));
   EXPECT_EQ(replayed(), end.note);
@@ -98,7 +98,7 @@ TEST_F(UnusableReplies, EndTheSearchBehindARoundWithoutAKernel) {
     const SearchEnd end = run(header_of(5), model);
     EXPECT_EQ(end.note,
               "round 1: asked for 4 kernels, none of 12 replies was of use; the last, to "
-              "r1.i2.b2 of model one: " +
+              "r1.i2.b2 of model one, which begins \"I would rather not.\": " +
                   std::string(no_code));
     EXPECT_EQ(model.asked.size(), 13u);
     EXPECT_EQ(replayed(), end.note);
@@ -113,7 +113,7 @@ TEST_F(UnusableReplies, EndALongRoundBeforeAllOfItIsAsked) {
   const SearchEnd end = run(header_of(1, 8), model);
   EXPECT_EQ(end.note,
             "round 1: asked for 16 kernels, none of the first 12 replies was of use; the "
-            "last, to r1.i1.b4 of model one: " +
+            "last, to r1.i1.b4 of model one, which begins \"I would rather not.\": " +
                 std::string(no_code));
   EXPECT_EQ(model.asked.size(), 13u);
   EXPECT_EQ(replayed(), end.note);
@@ -198,7 +198,7 @@ TEST_F(UnusableReplies, EndTheSearchOnceEveryModelHadItsTurn) {
   const SearchEnd end = run(header_of(5, 2, two), both);
   EXPECT_EQ(end.note,
             "round 2: asked for ideas, none of 6 replies was of use; the last, to r2.ideas "
-            "of model two: " +
+            "of model two, which begins \"I would rather not.\": " +
                 std::string(no_list));
   EXPECT_EQ(both.asked.size(), 6u);
   EXPECT_EQ(replayed(), end.note);

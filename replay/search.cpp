@@ -717,8 +717,9 @@ class Search {
   /// What a model says that does not do what it is asked, in its words.
   static std::string beginning_of(const std::string& text) {
     constexpr std::size_t shown_bytes = 80;
-    if (text.empty()) return "";
-    return ", which begins \"" + one_line(text.substr(0, 4 * shown_bytes), shown_bytes) + "\"";
+    std::string words = text.substr(0, 4 * shown_bytes);
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    return words.empty() ? "" : ", which begins \"" + one_line(words, shown_bytes) + "\"";
   }
 
   void give_up(int round, ReplyKind kind) {

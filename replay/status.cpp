@@ -61,10 +61,12 @@ int round_of(const SearchStatus& status) {
   if (!status.search.candidates.empty()) {
     round = std::max(round, status.search.candidates.back().round);
   }
-  for (const auto* ids : {&status.awaited_replies, &status.awaited_evaluations}) {
-    if (ids->empty() || !ids->front().starts_with('r')) continue;
-    round = std::max(round, std::atoi(ids->front().c_str() + 1));
-  }
+  const auto take_round_of = [&](const std::string& id) {
+    if (id.starts_with('r')) round = std::max(round, std::atoi(id.c_str() + 1));
+  };
+  if (!status.search.unusable.empty()) take_round_of(status.search.unusable.back().id);
+  if (!status.awaited_replies.empty()) take_round_of(status.awaited_replies.front());
+  if (!status.awaited_evaluations.empty()) take_round_of(status.awaited_evaluations.front());
   return round;
 }
 

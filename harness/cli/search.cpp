@@ -97,10 +97,10 @@ int report_over(const ReplayedSearch& search, const std::string& name, const std
   if (reason == stop_for_unusable_replies) {
     bad_input({"the search ended early: " + search.stop_note});
     std::cerr << wrapped("rekernel search " + name +
-                             " --resume --replies openai has that round anew: with --ask-as NAME "
-                             "of another model, with --base-url URL (and --key-variable NAME) from "
-                             "elsewhere, with --reply-tokens N in longer replies, with --as-is "
-                             "whatever the replies are",
+                             " --resume --replies openai has that round anew, with --base-url and "
+                             "--key-variable as before or of another endpoint. --ask-as NAME asks "
+                             "for another model, --reply-tokens N for longer replies; --as-is "
+                             "takes whatever comes.",
                          page_columns, 2)
               << "\n";
     return exit_verdict_failed;

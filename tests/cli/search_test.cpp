@@ -152,6 +152,7 @@ TEST_F(SearchCommand, EndsWithTheFirstRoundThatBringsNothingAndHasItAnew) {
   const ProgramOutcome status = search("s --status");
   EXPECT_NE(status.output.find("state: ended early, round 1: asked for ideas"), std::string::npos)
       << status.output;
+  EXPECT_NE(status.output.find("\nround 1, planned up to 5; "), std::string::npos) << status.output;
   const ProgramOutcome taken =
       search("s --resume --as-is --replies openai --base-url " + useless.url());
   EXPECT_EQ(taken.exit_status, 1);
@@ -240,6 +241,12 @@ TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
   EXPECT_EQ(first.exit_status, 2);
   EXPECT_NE(first.output.find("no such model; the same command goes on"), std::string::npos)
       << first.output;
+  expect_bad(
+      "s --problem softmax --rounds 1 --branches 1 --tries 1 --replies openai --model one "
+      "--key-variable MY_KEY --base-url " +
+          good.url(),
+      "differs in settings.models; --resume goes on with its recorded settings, also with "
+      "another --base-url or --ask-as");
   const ProgramOutcome second = search(
       "s --resume --replies openai --key-variable MY_KEY --ask-as two --base-url " + good.url(),
       variables);

@@ -23,6 +23,8 @@ constexpr std::size_t max_body_bytes = 6 * max_reply_bytes + (1u << 20);
 constexpr std::size_t shown_body_bytes = 300;
 constexpr std::size_t shown_ids = 4;
 
+constexpr const char* base_url_hint =
+    " (expected a base URL of OpenAI's protocol; most end in /v1)";
 constexpr const char* new_limit = "max_completion_tokens";
 constexpr const char* old_limit = "max_tokens";
 
@@ -414,7 +416,8 @@ class OpenAiModel::Batch {
     if (speaks_another_protocol(exchange->body)) {
       return fail(*exchange, what + " (another API? expected OpenAI's /chat/completions)");
     }
-    try_again(std::move(exchange), what, 0);
+    const bool is_page = exchange->body.starts_with('<');
+    try_again(std::move(exchange), what + (is_page ? base_url_hint : ""), 0);
   }
 
   void deliver(std::unique_ptr<Exchange> exchange, ModelReply reply) {
@@ -481,7 +484,7 @@ class OpenAiModel::Batch {
       return " (a new search with --prompt-tokens asks in shorter prompts)";
     }
     if (status == 404 || status == 405) {
-      return " (expected a base URL of OpenAI's protocol; most end in /v1)";
+      return base_url_hint;
     }
     if (status >= 300 && status < 400) return " (" + moved_to(exchange) + ")";
     if (status != 401 || !endpoint.key.empty()) return "";

@@ -475,6 +475,8 @@ TEST(OpenAi, NamesAnotherProtocolAndAWrongAddress) {
   EXPECT_EQ(other.requests().size(), 1u);
   HttpServer nowhere([](int, const HttpRequest&) { return HttpAnswer{"404 Not Found", "", ""}; });
   EXPECT_NE(ask(nowhere.url(), 1).interruption->message.find("most end in /v1"), std::string::npos);
+  HttpServer page([](int, const HttpRequest&) { return HttpAnswer{"200 OK", "", "<html>"}; });
+  EXPECT_NE(ask(page.url(), 1).interruption->message.find("most end in /v1"), std::string::npos);
   HttpServer moved([](int, const HttpRequest&) {
     return HttpAnswer{"308 Moved", "Location: https://new.example.com/v1/chat/completions?a=b\r\n",
                       ""};

@@ -1,12 +1,15 @@
 #include "replay/chat_completion.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 
 namespace rekernel {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::array thoughts_fields = {"reasoning_content", "reasoning"};
 
 std::optional<json::value> parsed(std::string_view text) {
   json::parse_options options;
@@ -53,13 +56,65 @@ void take_usage(const json::object& root, ModelReply& reply) {
   reply.completion_tokens = count_of(counts, "completion_tokens");
 }
 
-/// What a whole reply says beside its text. Without any it is a failure, with the model's own words
-/// where it has some. No prompt and no text has no tokens: servers that do not count say 0.
-void complete(const std::string& refusal, ModelReply& reply) {
+/// Where servers put a model's thoughts that they tell from its text.
+bool holds_thoughts(const json::object& message) {
+  return std::any_of(thoughts_fields.begin(), thoughts_fields.end(), [&](const char* field) {
+    return !text_of(message.if_contains(field)).empty();
+  });
+}
+
+std::string_view without_blanks_before(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  return text;
+}
+
+/// The text behind the thoughts that a server left in it: often their opening mark is in the
+/// prompt, so that the closing one alone is here.
+std::string_view behind_thoughts(std::string_view text) {
+  constexpr std::string_view open = "<think>";
+  constexpr std::string_view close = "</think>";
+  while (true) {
+    const std::size_t end = text.find(close);
+    if (end != std::string_view::npos) {
+      text = without_blanks_before(text.substr(end + close.size()));
+    } else {
+      return without_blanks_before(text).starts_with(open) ? std::string_view() : text;
+    }
+  }
+}
+
+/// Why a reply has no text, in the model's own words where it has some.
+std::string failure_text(const ReplyEnding& ending) {
+  std::string text = "the model gave no text";
+  if (ending.thought) text += " behind its thoughts";
+  if (ending.finish == "length") {
+    text += " (it stopped at its limit of length)";
+  } else if (!ending.finish.empty() && ending.finish != "stop") {
+    text += " (it ended with \"" + ending.finish + "\")";
+  }
+  return text + (ending.refusal.empty() ? "" : ": " + ending.refusal);
+}
+
+/// What a whole reply says beside its text. Without any it is a failure. No prompt and no text has
+/// no tokens: servers that do not count say 0.
+void complete(ReplyEnding ending, ModelReply& reply) {
   if (reply.prompt_tokens == 0) reply.prompt_tokens.reset();
   if (!reply.text.empty() && reply.completion_tokens == 0) reply.completion_tokens.reset();
-  if (!reply.text.empty()) return;
-  reply.failure = "the model gave no text" + (refusal.empty() ? "" : ": " + refusal);
+  reply.truncated = ending.finish == "length";
+  const std::string_view text = behind_thoughts(reply.text);
+  if (text.size() < reply.text.size()) {
+    ending.thought = true;
+    reply.text = std::string(text);
+  }
+  if (reply.text.empty()) reply.failure = failure_text(ending);
+}
+
+/// Whether the reply has ended.
+bool take_finish(const json::object& choice, ReplyEnding& ending) {
+  const json::value* finish = choice.if_contains("finish_reason");
+  if (!finish || !finish->is_string()) return false;
+  ending.finish = std::string_view(finish->get_string());
+  return true;
 }
 
 }  // namespace
@@ -73,10 +128,12 @@ std::optional<ModelReply> reply_from_completion(std::string_view body) {
 
   ModelReply reply;
   reply.text = text_of(message->get_object().if_contains("content"));
-  const json::value* finish = choice->if_contains("finish_reason");
-  reply.truncated = finish && *finish == "length";
   take_usage(*root, reply);
-  complete(text_of(message->get_object().if_contains("refusal")), reply);
+  ReplyEnding ending;
+  ending.refusal = text_of(message->get_object().if_contains("refusal"));
+  ending.thought = holds_thoughts(message->get_object());
+  take_finish(*choice, ending);
+  complete(std::move(ending), reply);
   return reply;
 }
 
@@ -117,18 +174,16 @@ void StreamedCompletion::take_event(std::string_view data) {
   const json::value* delta = choice->if_contains("delta");
   if (const json::object* piece = delta ? delta->if_object() : nullptr) {
     reply_.text += text_of(piece->if_contains("content"));
-    refusal_ += text_of(piece->if_contains("refusal"));
+    ending_.refusal += text_of(piece->if_contains("refusal"));
+    ending_.thought = ending_.thought || holds_thoughts(*piece);
   }
-  const json::value* finish = choice->if_contains("finish_reason");
-  if (!finish || !finish->is_string()) return;
-  reply_.truncated = *finish == "length";
-  ended_ = true;
+  if (take_finish(*choice, ending_)) ended_ = true;
 }
 
 std::optional<ModelReply> StreamedCompletion::reply() const {
   if (!ended_ || !trouble_.empty()) return std::nullopt;
   ModelReply reply = reply_;
-  complete(refusal_, reply);
+  complete(ending_, reply);
   return reply;
 }
 

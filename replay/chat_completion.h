@@ -9,8 +9,17 @@
 namespace rekernel {
 
 /// The reply in a chat completion, the body of an answer in OpenAI's protocol. Nothing if the body
-/// is not what the protocol says. Token counts that no reply can have are left out.
+/// is not what the protocol says. Token counts that no reply can have are left out, and so are the
+/// model's thoughts, wherever the server puts them: in members of their own, or as <think>…</think>
+/// before the text.
 std::optional<ModelReply> reply_from_completion(std::string_view body);
+
+/// What is told of a reply beside its text.
+struct ReplyEnding {
+  std::string refusal;
+  std::string finish;    ///< the endpoint's word for why it ended: "stop", "length"
+  bool thought = false;  ///< there were thoughts
+};
 
 /// A chat completion that comes in pieces, as server-sent events. Keeps the reply alone, not what
 /// is round it.
@@ -30,7 +39,7 @@ class StreamedCompletion {
 
   std::string line_;  ///< the one that has not come to its end
   ModelReply reply_;
-  std::string refusal_;
+  ReplyEnding ending_;
   std::string trouble_;
   bool ended_ = false;
 };

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr const char* openai_address = "https://api.openai.com/v1";
+constexpr std::string_view completions_path = "/chat/completions";
 constexpr const char* openai_variable = "OPENAI_API_KEY";
 constexpr std::size_t shortest_secret = 6;
 /// Of those that nobody writes as a name or a word.
@@ -164,11 +165,21 @@ Result<std::string> checked_body(const std::string& text, const std::string& pla
   return object->empty() ? std::string() : json::serialize(*value);
 }
 
+std::string without_slashes_behind(std::string address) {
+  while (address.ends_with('/')) address.pop_back();
+  return address;
+}
+
 Result<Ok> check_values(const EndpointWish& wish, const std::string& place) {
   if (wish.base_url && !is_plain_address(*wish.base_url)) {
     return Error{place +
                  ": base URL: expected an http:// or https:// address without user name, password "
                  "or query, got \"" +
+                 one_line(*wish.base_url, 128) + "\""};
+  }
+  if (wish.base_url && without_slashes_behind(*wish.base_url).ends_with(completions_path)) {
+    return Error{place + ": base URL: expected the address without " +
+                 std::string(completions_path) + ", which is added to it, got \"" +
                  one_line(*wish.base_url, 128) + "\""};
   }
   if (wish.key_variable && !wish.key_variable->empty() && !is_identifier(*wish.key_variable)) {
@@ -406,6 +417,10 @@ Result<std::vector<Endpoint>> resolve_endpoints(const std::vector<ModelSettings>
     endpoints.push_back(std::move(*endpoint));
   }
   return endpoints;
+}
+
+std::string completions_address(std::string base_url) {
+  return without_slashes_behind(std::move(base_url)) + std::string(completions_path);
 }
 
 bool is_this_machine(const std::string& address) {

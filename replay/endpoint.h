@@ -68,6 +68,9 @@ Result<std::vector<Endpoint>> resolve_endpoints(const std::vector<ModelSettings>
                                                 ModelsFrom from, const EndpointFile& file,
                                                 const EndpointWish& flags);
 
+/// The address that a base URL's chat completions are asked of.
+std::string completions_address(std::string base_url);
+
 /// Whether the address is a port of this machine, which is asked past any proxy.
 bool is_this_machine(const std::string& address);
 

@@ -23,6 +23,8 @@ constexpr std::size_t max_body_bytes = 6 * max_reply_bytes + (1u << 20);
 constexpr std::size_t shown_body_bytes = 300;
 constexpr std::size_t shown_ids = 4;
 
+constexpr const char* base_url_hint =
+    " (expected a base URL of OpenAI's protocol; most end in /v1)";
 constexpr const char* new_limit = "max_completion_tokens";
 constexpr const char* old_limit = "max_tokens";
 
@@ -48,6 +50,11 @@ bool is_disbelieved(CURL* handle, CURLcode code) {
          (code == CURLE_SSL_CONNECT_ERROR && result != 0);
 }
 
+/// By OpenSSL's words for an answer that is no TLS.
+bool speaks_no_tls(const std::string& trouble) {
+  return trouble.find("wrong version number") != std::string::npos;
+}
+
 /// Failures of a connection that no repetition mends.
 bool is_lasting(CURL* handle, CURLcode code) {
   return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
@@ -60,6 +67,24 @@ bool speaks_another_protocol(const std::string& body) {
   const json::value value = json::parse(body, status);
   const json::object* object = status ? nullptr : value.if_object();
   return object && !object->contains("choices") && !object->contains("error");
+}
+
+/// What an error of OpenAI's protocol says; empty if the body is none.
+std::string error_message(const std::string& body) {
+  json::error_code status;
+  const json::value value = json::parse(body, status);
+  const json::object* object = status ? nullptr : value.if_object();
+  const json::value* error = object ? object->if_contains("error") : nullptr;
+  const json::object* details = error ? error->if_object() : nullptr;
+  const json::value* message = details ? details->if_contains("message") : nullptr;
+  return message && message->is_string() ? std::string(message->get_string()) : "";
+}
+
+/// Whether an answer says that there is no such model, and not that there is no such address.
+bool is_unknown_model(long status, const std::string& error, const std::string& model) {
+  const auto says = [&](std::string_view words) { return error.find(words) != std::string::npos; };
+  const bool refused = status == 404 || (status == 400 && says("nvalid model"));
+  return refused && says("model") && says(model);
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {
@@ -81,19 +106,21 @@ struct OpenAiModel::Target {
 
   Target(Endpoint given, const OpenAiOptions& options) : endpoint(std::move(given)) {
     const ModelSettings& record = endpoint.record;
-    url = record.base_url;
-    while (url.ends_with('/')) url.pop_back();
-    url += "/chat/completions";
+    url = completions_address(record.base_url);
     reply_tokens = record.reply_tokens > 0 ? record.reply_tokens : options.reply_tokens;
     limit_known = !record.limit_field.empty();
     limit_field = limit_known ? record.limit_field : new_limit;
+  }
+
+  const std::string& asked_as(const ModelRequest& request) const {
+    return endpoint.record.ask_as.empty() ? request.model : endpoint.record.ask_as;
   }
 
   std::string request_body(const ModelRequest& request) const {
     const ModelSettings& record = endpoint.record;
     json::object body;
     if (!record.body.empty()) body = json::parse(record.body).as_object();
-    body["model"] = record.ask_as.empty() ? request.model : record.ask_as;
+    body["model"] = asked_as(request);
     body["messages"] =
         json::array{json::object{{"role", "user"}, {"content", request.prompt.text()}}};
     if (reply_tokens > 0) body[limit_field] = reply_tokens;
@@ -342,6 +369,9 @@ class OpenAiModel::Batch {
     if (code != CURLE_OK) {
       const std::string what = connection_text(*exchange, code);
       CURL* const handle = exchange->handle.get();
+      if (speaks_no_tls(what)) {
+        return fail(*exchange, what + " (no TLS is spoken there; expected http:// before it?)");
+      }
       if (is_disbelieved(handle, code)) {
         return fail(*exchange, "its certificate is not believed: " + what +
                                    " (--ca-file names the authorities to believe)");
@@ -386,7 +416,8 @@ class OpenAiModel::Batch {
     if (speaks_another_protocol(exchange->body)) {
       return fail(*exchange, what + " (another API? expected OpenAI's /chat/completions)");
     }
-    try_again(std::move(exchange), what, 0);
+    const bool is_page = exchange->body.starts_with('<');
+    try_again(std::move(exchange), what + (is_page ? base_url_hint : ""), 0);
   }
 
   void deliver(std::unique_ptr<Exchange> exchange, ModelReply reply) {
@@ -403,7 +434,8 @@ class OpenAiModel::Batch {
     if (reception.next != Reception::Next::ask_again) return;
     exchange->attempts = 0;
     exchange->handle.reset();
-    waiting_.push_back(std::move(exchange));
+    // First of all: a model of no use shows before all of a long round is asked.
+    waiting_.insert(waiting_.begin(), std::move(exchange));
   }
 
   void try_again(std::unique_ptr<Exchange> exchange, const std::string& what,
@@ -437,13 +469,22 @@ class OpenAiModel::Batch {
     failure_ =
         Interruption{Kind::failed, "model " + request.model + ", request " + request.id + ", " +
                                        exchange.target->url + ": " + without_key(exchange, what) +
-                                       "; the same command goes on from here"};
+                                       "; the same command goes on from here, --resume also with "
+                                       "another --base-url, --ask-as or --key-variable"};
   }
 
-  static std::string hint(const Exchange& exchange, long status) {
+  std::string hint(const Exchange& exchange, long status) const {
     const Endpoint& endpoint = exchange.target->endpoint;
+    const std::string& model = exchange.target->asked_as(requests_[exchange.index]);
+    const std::string error = error_message(exchange.body);
+    if (is_unknown_model(status, error, model)) {
+      return " (asked for is \"" + model + "\"; --ask-as gives the name that is known there)";
+    }
+    if (status == 400 && error.find("context length") != std::string::npos) {
+      return " (a new search with --prompt-tokens asks in shorter prompts)";
+    }
     if (status == 404 || status == 405) {
-      return " (expected a base URL of OpenAI's protocol; most end in /v1)";
+      return base_url_hint;
     }
     if (status >= 300 && status < 400) return " (" + moved_to(exchange) + ")";
     if (status != 401 || !endpoint.key.empty()) return "";

@@ -345,6 +345,7 @@ json::object replay_json(const ReplayedSearch& search, const Remeasurement* toda
                       {"rounds", std::move(rounds)},
                       {"metrics", to_json(search_metrics(search))},
                       {"candidates", std::move(candidates)}};
+  if (!search.stop_note.empty()) result["stop_note"] = search.stop_note;
   if (today) {
     json::array changed;
     for (const ChangedChoice& choice : today->changed) {

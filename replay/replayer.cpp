@@ -31,6 +31,9 @@ class EndOfRecording : public Model, public Evaluator {
     return trajectory_.not_as_expected("evaluation " + requests.front().id);
   }
 
+  /// What is not recorded, a search that asked for it may still be waiting for.
+  bool keeps_replies() const override { return true; }
+
   std::vector<std::string> replies;      ///< that were asked for
   std::vector<std::string> evaluations;  ///< that were asked for
 
@@ -149,6 +152,7 @@ Replay replay_exactly(const fs::path& path, KeepCandidates keep, Unfinished unfi
       run_search(replay.search.header, {*trajectory, nullptr, end, end, [] { return false; },
                                         examined(collect_into(replay.search, keep), examiner)});
   replay.search.stop_reason = result.reason;
+  replay.search.stop_note = result.note;
   replay.search.events = trajectory->line();
   replay.interruption = std::move(result.interruption);
   const Result<bool> at_end = trajectory->at_end();

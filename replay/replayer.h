@@ -61,6 +61,7 @@ struct ReplayedSearch {
   std::vector<ReplayedCandidate> candidates;
   std::vector<ReplayedRound> rounds;
   std::string stop_reason;
+  std::string stop_note;  ///< see SearchEnd
   std::size_t events = 0;
   std::int64_t prompt_tokens = 0;      ///< of unusable replies too
   std::int64_t completion_tokens = 0;  ///< of unusable replies too

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "harness/base/files.h"
 #include "harness/base/parallel.h"
@@ -19,6 +20,11 @@ namespace {
 
 namespace json = boost::json;
 using Kind = Interruption::Kind;
+
+/// Replies of no use, of a whole round, that are enough to end the search.
+constexpr std::size_t enough_in_a_round = 3;
+/// The same of a round's first ones, so that a long round is not asked to its end.
+constexpr std::size_t enough_at_first = 12;
 
 /// A candidate of the wave that is being evaluated.
 struct WaveItem {
@@ -80,6 +86,17 @@ json::object evaluation_event(const WaveItem& item, const json::object& record) 
   return event;
 }
 
+enum class ReplyKind { ideas, kernel };
+
+/// Requests in a row whose replies were of no use: for ideas in this round and those before it, or
+/// for kernels from the round's first on.
+struct Useless {
+  std::size_t asked = 0;  ///< requests of the wave that the last one is of
+  std::size_t requests = 0;
+  std::size_t replies = 0;  ///< to these requests
+  std::string last;         ///< "to r1.ideas of model one: the reply is empty"
+};
+
 class Search {
  public:
   Search(const Header& header, SearchSurroundings surroundings)
@@ -94,15 +111,20 @@ class Search {
     put(to_json(header_));
     evaluate_seeds();
     for (int round = settings_.first_round; going();) {
-      for (; round <= settings_.last_round() && going(); ++round) run_round(round);
+      while (round <= settings_.last_round() && going()) {
+        if (run_round(round)) ++round;
+      }
       if (going()) stop("rounds");
     }
     if (!interruption_ && around_.journal) around_.journal->clear();
-    return {std::move(interruption_), std::move(reason_)};
+    return {std::move(interruption_), std::move(reason_), std::move(note_)};
   }
 
  private:
   bool going() const { return !interruption_ && reason_.empty(); }
+
+  /// Whether the round still waits for replies, or for what comes of them.
+  bool wants_replies() const { return going() && !given_up_; }
 
   void interrupt(Interruption interruption) {
     if (!interruption_) interruption_ = std::move(interruption);
@@ -160,13 +182,16 @@ class Search {
     if (around_.observer.say) around_.observer.say(text);
   }
 
-  void stop(const std::string& reason) {
-    put({{"event", "stop"},
-         {"reason", reason},
-         {"prompt_tokens", prompt_tokens_},
-         {"completion_tokens", completion_tokens_}});
-    if (!going() || goes_on(reason) || interruption_) return;
+  void stop(const std::string& reason, const std::string& note = "") {
+    const bool was_recorded = recorded() != nullptr;
+    json::object event{{"event", "stop"}, {"reason", reason}};
+    if (!note.empty()) event["note"] = note;
+    event["prompt_tokens"] = prompt_tokens_;
+    event["completion_tokens"] = completion_tokens_;
+    put(event);
+    if (!going() || goes_on(reason, was_recorded) || interruption_) return;
     reason_ = reason;
+    note_ = note;
     if (recorded()) interrupt(around_.trajectory.not_as_expected("nothing behind the stop"));
   }
 
@@ -182,15 +207,15 @@ class Search {
 
   /// Whether a continuation is recorded behind the stop, or wanted where nothing is recorded. One
   /// that changes nothing is of use where a person or the clock ended the search, and no limit.
-  bool goes_on(const std::string& reason) {
+  bool goes_on(const std::string& reason, bool was_recorded) {
     const json::object* next = recorded();
     if (!going() || (next && !is_event(*next, "continue"))) return false;
-    if (!next && (!around_.go_on || went_on_)) return false;
-    went_on_ = !next;
+    if (!next && !wants_to_go_on(reason, was_recorded)) return false;
     const Result<Continuation> continuation =
-        next ? continuation_from_json(*next, settings_, where()) : around_.go_on(settings_);
+        next ? continuation_from_json(*next, settings_, where()) : wanted_continuation();
     if (!continuation) return refuse(continuation.error());
-    const bool at_a_limit = reason != "stopped" && reason != "deadline";
+    const bool at_a_limit =
+        reason != "stopped" && reason != "deadline" && reason != stop_for_unusable_replies;
     if (!next && at_a_limit && adds_nothing(*continuation, settings_)) return false;
     Result<Settings> longer = continued(settings_, *continuation, where());
     if (!longer) return refuse(longer.error());
@@ -199,10 +224,28 @@ class Search {
       if (checked) checked = find_parents(plan);
       if (!checked) return refuse(checked.error());
     }
+    // What was kept of requests that are made anew is not taken for their replies.
+    if (!next && around_.journal) around_.journal->clear();
     put(to_json(*continuation));
     settings_ = std::move(*longer);
     note_parents();
     return going();
+  }
+
+  /// The run that got nothing of use ends; another one tries again.
+  bool wants_to_go_on(const std::string& reason, bool was_recorded) const {
+    if (reason == stop_for_unusable_replies) {
+      return was_recorded && around_.resumed && !around_.stop_asked;
+    }
+    return around_.go_on && !went_on_;
+  }
+
+  Result<Continuation> wanted_continuation() {
+    if (around_.go_on && !went_on_) {
+      went_on_ = true;
+      return around_.go_on(settings_);
+    }
+    return Continuation{settings_.rounds, settings_.token_budget, {}, ""};
   }
 
   bool refuse(const Error& error) {
@@ -249,15 +292,19 @@ class Search {
     select(round, "seeds", "");
   }
 
-  void run_round(int round) {
+  /// False where nothing came of it: the search is over, or goes on with the same round.
+  bool run_round(int round) {
     const std::string id = "r" + std::to_string(round);
     std::string note;
+    given_up_ = false;
     const std::vector<IdeaInRound> ideas = find_ideas(round, note);
-    if (!going()) return;
-    std::vector<WaveItem> wave = write_kernels(round, prompt_parts(round), ideas);
-    if (!going()) return;
+    std::vector<WaveItem> wave;
+    if (wants_replies()) wave = write_kernels(round, prompt_parts(round), ideas);
+    if (given_up_) give_up(round, ideas.empty() ? ReplyKind::ideas : ReplyKind::kernel);
+    if (!wants_replies()) return false;
     evaluate(round, wave);
     select(round, id, note);
+    return true;
   }
 
   std::vector<IdeaInRound> find_ideas(int round, std::string& note) {
@@ -294,7 +341,7 @@ class Search {
     obtain_replies(ReplyKind::ideas, requests, [&](std::size_t, const ModelReply& reply) {
       ideas = read_ideas(requests[0].id, reply, note);
     });
-    if (!going()) return {};
+    if (!wants_replies()) return {};
     return ideas;
   }
 
@@ -344,7 +391,7 @@ class Search {
     std::vector<ModelReply> replies(wave.size());
     obtain_replies(ReplyKind::kernel, requests,
                    [&](std::size_t i, const ModelReply& reply) { replies[i] = reply; });
-    if (!going()) return {};
+    if (!wants_replies()) return {};
     read_candidates(wave, replies);
     return wave;
   }
@@ -468,8 +515,6 @@ class Search {
 
   // ── Replies ──────────────────────────────────────────────────────────────────────────────────
 
-  enum class ReplyKind { ideas, kernel };
-
   /// A reply that was of no use.
   struct Refused {
     ModelReply reply;
@@ -506,12 +551,14 @@ class Search {
         requests.size(),
         [&](std::size_t i, const Answer& answer) {
           put_answer(requests[i], asking[i].recorded, answer);
-          if (going()) taken(i, answer.reply);
+          const auto refused = static_cast<std::size_t>(asking[i].recorded);
+          if (going()) judge(kind, requests, i, refused + answer.refused.size() + 1, answer.reply);
+          if (wants_replies()) taken(i, answer.reply);
         },
-        [&] { return going(); });
+        [&] { return wants_replies(); });
     std::vector<std::size_t> missing;
     bool anything_new = false;
-    for (std::size_t i = 0; i < requests.size() && going(); ++i) {
+    for (std::size_t i = 0; i < requests.size() && wants_replies(); ++i) {
       std::optional<Answer> answer;
       if (turn.is_next(i)) answer = recorded_answer(kind, requests[i], asking[i]);
       if (!answer && going()) {
@@ -524,7 +571,7 @@ class Search {
         missing.push_back(i);
       }
     }
-    if (going() && !missing.empty()) ask(kind, requests, missing, asking, turn);
+    if (wants_replies() && !missing.empty()) ask(kind, requests, missing, asking, turn);
     if (anything_new) forget_journal();
   }
 
@@ -555,7 +602,7 @@ class Search {
   }
 
   Reception reception() const {
-    return {going() ? Reception::Next::go_on : Reception::Next::stop, ""};
+    return {wants_replies() ? Reception::Next::go_on : Reception::Next::stop, ""};
   }
 
   /// Once a reply was refused so often, or the tokens are used up, it counts as it is.
@@ -636,6 +683,63 @@ class Search {
 
   static std::int64_t tokens_of(const json::object& event, const char* key) {
     return event.at(key).as_int64();
+  }
+
+  // ── Models that give nothing of use ──────────────────────────────────────────────────────────
+
+  /// Looks at the replies to a request, in the order of the trajectory, the one that counts last.
+  /// Ends the round where it is plain that there will be nothing of use.
+  void judge(ReplyKind kind, const std::vector<ModelRequest>& requests, std::size_t index,
+             std::size_t replies, const ModelReply& reply) {
+    Useless& row = useless_[kind];
+    if (kind == ReplyKind::kernel && index == 0) row = {};
+    if (kind == ReplyKind::kernel && row.requests < index) return;  // an earlier one was of use
+    const std::string reason = why_unusable(kind, reply);
+    if (reason.empty()) {
+      row = {};
+      return;
+    }
+    row.asked = requests.size();
+    ++row.requests;
+    row.replies += replies;
+    row.last = "to " + requests[index].id + " of model " + requests[index].model +
+               beginning_of(reply.text) + ": " + reason;
+    const bool at_end = index + 1 == requests.size();
+    // Those whose turn comes later may do better.
+    const bool all_models = row.requests >= settings_.models.size();
+    const bool enough =
+        kind == ReplyKind::kernel && at_end
+            ? row.replies >= enough_in_a_round
+            : all_models && row.replies >= (at_end ? enough_in_a_round : enough_at_first);
+    if (enough) given_up_ = gives_up();
+  }
+
+  /// What a model says that does not do what it is asked, in its words.
+  static std::string beginning_of(const std::string& text) {
+    constexpr std::size_t shown_bytes = 80;
+    std::string words = text.substr(0, 4 * shown_bytes);
+    std::replace(words.begin(), words.end(), '\n', ' ');
+    return words.empty() ? "" : ", which begins \"" + one_line(words, shown_bytes) + "\"";
+  }
+
+  void give_up(int round, ReplyKind kind) {
+    const Useless row = std::exchange(useless_[kind], {});
+    const std::string asked = kind == ReplyKind::ideas ? "ideas" : counted(row.asked, "kernel");
+    const std::string which = row.asked > row.requests ? "the first " : "";
+    stop(
+        stop_for_unusable_replies,
+        printable("round " + std::to_string(round) + ": asked for " + asked + ", none of " + which +
+                      std::to_string(row.replies) + " replies was of use; the last, " + row.last,
+                  1000));
+  }
+
+  /// A person's wish, and a model that costs nothing, decide only where nothing is recorded yet.
+  bool gives_up() {
+    const json::object* next = recorded();
+    if (!going()) return false;
+    if (!next) return !around_.as_is && !around_.model.keeps_replies();
+    const json::value* reason = next->if_contains("reason");
+    return is_event(*next, "stop") && reason && *reason == stop_for_unusable_replies;
   }
 
   void put_reply(const ModelRequest& request, const json::object& event,
@@ -820,14 +924,17 @@ class Search {
   SearchSurroundings around_;
   std::optional<Interruption> interruption_;
   std::string reason_;
+  std::string note_;
 
   PromptHistory history_;
   std::vector<Ranked> correct_;
   Selection selection_;
   std::map<std::string, Kept> kept_;
-  std::map<std::string, Kept> seeds_;        ///< the correct ones
-  std::string device_;                       ///< that the first times are of
-  bool went_on_ = false;                     ///< by this run's wish
+  std::map<std::string, Kept> seeds_;  ///< the correct ones
+  std::string device_;                 ///< that the first times are of
+  bool went_on_ = false;               ///< by this run's wish
+  std::map<ReplyKind, Useless> useless_;
+  bool given_up_ = false;                    ///< this round, for want of replies of use
   std::map<std::string, int> needed_until_;  ///< last round whose plan names this candidate
   std::int64_t prompt_tokens_ = 0;
   std::int64_t completion_tokens_ = 0;

@@ -72,7 +72,12 @@ struct SearchSurroundings {
   /// an event before the first request that it concerns.
   std::vector<ModelSettings> endpoints = {};
   bool as_is = false;  ///< replies that are of no use are taken as they are, not asked for again
+  /// Whether a person wants to go on where the search ended since no reply was of use.
+  bool resumed = false;
 };
+
+/// Why a search ended before its rounds were over: a whole round brought no reply of use.
+inline constexpr const char* stop_for_unusable_replies = "unusable_replies";
 
 /// The models of an event `endpoints`, which must be those of the search.
 Result<std::vector<ModelSettings>> endpoints_from_json(const boost::json::object& event,
@@ -81,8 +86,10 @@ Result<std::vector<ModelSettings>> endpoints_from_json(const boost::json::object
 
 struct SearchEnd {
   std::optional<Interruption> interruption;
-  /// "rounds", "token_budget", "deadline" or "stopped" when the search came to its end.
+  /// "rounds", "token_budget", "deadline", "stopped" or "unusable_replies" when the search came to
+  /// its end.
   std::string reason;
+  std::string note;  ///< of the last: what was asked, how many replies came, what was wrong
 };
 
 /// The search: a function of the header, the replies and the evaluations. Events go to the
@@ -103,6 +110,13 @@ struct SearchEnd {
 /// The token budget, the deadline and a person's wish to stop are looked at before every request
 /// for ideas and before the requests for kernels; a stop is recorded as an event with its reason.
 /// A continuation behind it makes the search go on as if it had not stopped.
+///
+/// A round in which three replies or more to the request for ideas, or to those for kernels, were
+/// of no use, and none was of any, is not evaluated: a stop ends the search there, with a note.
+/// Where several models take turns, each may first fail to give ideas. Of a long round, twelve such
+/// replies from its first on are enough. A run that is resumed behind this stop has the round anew,
+/// from its ideas on: the same requests stand in the trajectory once more. It ends no search whose
+/// replies are taken as they are, or cost nothing, and none that is recorded otherwise.
 SearchEnd run_search(const Header& header, SearchSurroundings surroundings);
 
 }  // namespace rekernel

@@ -61,14 +61,18 @@ int round_of(const SearchStatus& status) {
   if (!status.search.candidates.empty()) {
     round = std::max(round, status.search.candidates.back().round);
   }
-  for (const auto* ids : {&status.awaited_replies, &status.awaited_evaluations}) {
-    if (ids->empty() || !ids->front().starts_with('r')) continue;
-    round = std::max(round, std::atoi(ids->front().c_str() + 1));
-  }
+  const auto take_round_of = [&](const std::string& id) {
+    if (id.starts_with('r')) round = std::max(round, std::atoi(id.c_str() + 1));
+  };
+  if (!status.search.unusable.empty()) take_round_of(status.search.unusable.back().id);
+  if (!status.awaited_replies.empty()) take_round_of(status.awaited_replies.front());
+  if (!status.awaited_evaluations.empty()) take_round_of(status.awaited_evaluations.front());
   return round;
 }
 
 std::string state_text(const SearchStatus& status) {
+  const std::string& note = status.search.stop_note;
+  if (!note.empty()) return "ended early, " + note + "; --resume has the round anew";
   if (!status.search.stop_reason.empty()) return "over (" + status.search.stop_reason + ")";
   const auto counted = [](std::size_t count, const std::string& noun, const char* plural) {
     return std::to_string(count) + " " + (count == 1 ? noun : plural);
@@ -205,7 +209,7 @@ std::string status_text(const SearchStatus& status, const fs::path& exchange, st
   const Header& header = status.search.header;
   std::string text = header.name + ": " + header.problem + " for " + header.device.name + ", " +
                      std::to_string(status.search.events) + " events\n";
-  text += "state: " + state_text(status) + "\n";
+  text += wrapped("state: " + state_text(status), page_columns, 2) + "\n";
   text += wrapped("round " + std::to_string(round_of(status)) + ", planned up to " +
                       std::to_string(header.settings.last_round()) + "; " + candidates_text(status),
                   page_columns, 2) +
@@ -260,6 +264,7 @@ json::object status_json(const SearchStatus& status) {
                       {"problem", status.search.header.problem},
                       {"events", status.search.events},
                       {"stop", status.search.stop_reason},
+                      {"stop_note", status.search.stop_note},
                       {"running", status.running},
                       {"round", round_of(status)},
                       {"last_round", status.search.header.settings.last_round()},

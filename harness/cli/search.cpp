@@ -93,7 +93,18 @@ std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArgu
 }
 
 /// A search that got nothing out of its replies is no success, whatever ended it.
-int report_over(const ReplayedSearch& search, const std::string& reason) {
+int report_over(const ReplayedSearch& search, const std::string& name, const std::string& reason) {
+  if (reason == stop_for_unusable_replies) {
+    bad_input({"the search ended early: " + search.stop_note});
+    std::cerr << wrapped("rekernel search " + name +
+                             " --resume --replies openai has that round anew, with --base-url and "
+                             "--key-variable as before or of another endpoint. --ask-as NAME asks "
+                             "for another model, --reply-tokens N for longer replies; --as-is "
+                             "takes whatever comes.",
+                         page_columns, 2)
+              << "\n";
+    return exit_verdict_failed;
+  }
   const auto written = [](const ReplayedCandidate& one) { return !one.sha256.empty(); };
   const auto passed = [](const ReplayedCandidate& one) { return one.outcome.passed(); };
   const auto& candidates = search.candidates;
@@ -119,7 +130,9 @@ int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, cons
   } else if (!search.rounds.empty()) {
     std::cout << to_text(round_table(search), terminal_style()) << "\n" << metrics_text(search);
   }
-  if (!end.interruption) return report_over(search, end.reason);
+  if (!end.interruption) {
+    return report_over(search, parsed.get<std::string>("name"), end.reason);
+  }
   if (end.interruption->kind == Interruption::Kind::waiting) {
     std::cerr << wrapped(end.interruption->message, page_columns, 4) << "\n";
     return exit_waiting;
@@ -210,11 +223,12 @@ int search_command(const std::vector<std::string>& arguments) {
       run_search(chosen->header, {*trajectory, &*journal, **model, evaluator,
                                   [deadline] { return deadline && Clock::now() >= *deadline; },
                                   std::move(observer), go_on_with(parsed), parsed.flag("stop"),
-                                  std::move(endpoints), parsed.flag("as-is")});
+                                  std::move(endpoints), parsed.flag("as-is"), resumes(parsed)});
   notices.show("");
   if (!end.interruption && launched->recorded) launched->recorded();
   search.events = trajectory->line();
   search.stop_reason = end.reason;
+  search.stop_note = end.note;
   return report_end(parsed, search, end);
 }
 

@@ -247,8 +247,10 @@ Result<ChosenSearch> unchecked_search(const ParsedArguments& parsed, Trajectory&
   Result<ChosenSearch> wanted = wanted_search(parsed, path);
   if (!wanted || !*recorded) return wanted;
   if (const auto difference = first_difference(**recorded, wanted->header)) {
-    return Error{path.string() + " exists and differs in " + *difference +
-                 "; --resume goes on with its recorded settings"};
+    return Error{
+        path.string() + " exists and differs in " + *difference +
+        "; --resume goes on with its recorded settings" +
+        (*difference == "settings.models" ? ", also with another --base-url or --ask-as" : "")};
   }
   wanted->header = std::move(**recorded);
   return wanted;

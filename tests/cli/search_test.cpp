@@ -107,19 +107,60 @@ HttpAnswer prose(const HttpRequest& request) {
 TEST_F(SearchCommand, EndsWithAnErrorWhereItGotNothing) {
   HttpServer server([](int, const HttpRequest& request) { return prose(request); });
   const ProgramOutcome outcome = search(
-      "s --problem softmax --rounds 1 --branches 1 --tries 2 --replies openai --model one "
+      "s --problem softmax --rounds 1 --branches 1 --tries 1 --replies openai --model one "
       "--base-url " +
       server.url());
   EXPECT_EQ(outcome.exit_status, 1);
-  EXPECT_NE(outcome.output.find("r1.i1.b1: the reply has no cuda block; expected exactly one; "
-                                "asking again (2 of 2)"),
-            std::string::npos)
-      << outcome.output;
   EXPECT_NE(outcome.output.find("the search is over (rounds) and got nothing: none of 2 replies "
                                 "held a kernel; r1.i2.b1: the reply has no cuda block"),
             std::string::npos)
       << outcome.output;
-  EXPECT_EQ(server.requests().size(), 5u);
+  EXPECT_EQ(server.requests().size(), 3u);
+}
+
+TEST_F(SearchCommand, EndsWithTheFirstRoundThatBringsNothingAndHasItAnew) {
+  HttpServer useless([](int, const HttpRequest& request) { return prose(request); });
+  const ProgramOutcome first = search(
+      "s --problem softmax --branches 1 --replies openai --model one --base-url " + useless.url());
+  EXPECT_EQ(first.exit_status, 1);
+  EXPECT_NE(first.output.find("r1.i1.b1: the reply has no cuda block; expected exactly one; "
+                              "asking again (3 of 3)"),
+            std::string::npos)
+      << first.output;
+  EXPECT_NE(first.output.find("rekernel: the search ended early: round 1: asked for 2 kernels, "
+                              "none of 6 replies was of use; the last, to r1.i2.b1 of model one, "
+                              "which begins \"no code\": the reply has no cuda block; expected "
+                              "exactly one\nrekernel search s --resume --replies openai "),
+            std::string::npos)
+      << first.output;
+  EXPECT_EQ(useless.requests().size(), 1u + 6u);
+  const std::string ended = read_text(trajectory("s"));
+  EXPECT_FALSE(replay_exactly(trajectory("s")).interruption);
+
+  HttpServer thinks([](int, const HttpRequest&) {
+    return HttpAnswer{"200 OK", "", completion("<think>\nThe user wants")};
+  });
+  const ProgramOutcome second =
+      search("s --resume --replies openai --ask-as two --base-url " + thinks.url());
+  EXPECT_EQ(second.exit_status, 1);
+  EXPECT_NE(second.output.find(
+                "round 1: asked for ideas, none of 3 replies was of use; the last, to r1.ideas of "
+                "model one: the model gave no text behind its thoughts\n"),
+            std::string::npos)
+      << second.output;
+  EXPECT_TRUE(read_text(trajectory("s")).starts_with(ended));
+  const ProgramOutcome status = search("s --status");
+  EXPECT_NE(status.output.find("state: ended early, round 1: asked for ideas"), std::string::npos)
+      << status.output;
+  EXPECT_NE(status.output.find("\nround 1, planned up to 5; "), std::string::npos) << status.output;
+  const ProgramOutcome taken =
+      search("s --resume --as-is --replies openai --base-url " + useless.url());
+  EXPECT_EQ(taken.exit_status, 1);
+  EXPECT_NE(taken.output.find("the search is over (rounds) and got nothing: none of 10 replies"),
+            std::string::npos)
+      << taken.output;
+  const Replay replay = replay_exactly(trajectory("s"));
+  EXPECT_FALSE(replay.interruption) << replay.interruption->message;
 }
 
 TEST_F(SearchCommand, BelievesTheAuthoritiesOfItsFile) {
@@ -193,13 +234,19 @@ TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
   HttpServer good([](int, const HttpRequest& request) { return prose(request); });
   const std::string variables = std::string("MY_KEY=") + key;
   const ProgramOutcome first = search(
-      "s --problem softmax --rounds 1 --branches 1 --replies openai "
+      "s --problem softmax --rounds 1 --branches 1 --tries 1 --replies openai "
       "--model one --key-variable MY_KEY --base-url " +
           broken.url(),
       variables);
   EXPECT_EQ(first.exit_status, 2);
   EXPECT_NE(first.output.find("no such model; the same command goes on"), std::string::npos)
       << first.output;
+  expect_bad(
+      "s --problem softmax --rounds 1 --branches 1 --tries 1 --replies openai --model one "
+      "--key-variable MY_KEY --base-url " +
+          good.url(),
+      "differs in settings.models; --resume goes on with its recorded settings, also with "
+      "another --base-url or --ask-as");
   const ProgramOutcome second = search(
       "s --resume --replies openai --key-variable MY_KEY --ask-as two --base-url " + good.url(),
       variables);

@@ -32,6 +32,58 @@ TEST(ChatCompletion, JoinsTheTextsOfParts) {
   EXPECT_TRUE(reply->truncated);
 }
 
+std::optional<ModelReply> message(const std::string& members, const std::string& finish = "stop") {
+  return reply_from_completion("{\"choices\": [{\"message\": {" + members +
+                               "}, \"finish_reason\": \"" + finish + "\"}]}");
+}
+
+std::string text_of_content(const std::string& content) {
+  return message(R"("content": ")" + content + R"(")")->text;
+}
+
+TEST(ChatCompletion, LeavesThoughtsOut) {
+  EXPECT_EQ(text_of_content(R"(<think>\nHm: ```cuda\n```\n</think>\n\n1. An idea)"), "1. An idea");
+  EXPECT_EQ(text_of_content(R"(Hm.</think>1. An idea)"), "1. An idea");
+  EXPECT_EQ(text_of_content(R"(<think>a</think> <think>b</think> c)"), "c");
+  EXPECT_EQ(text_of_content(R"( I <think> not.)"), " I <think> not.");
+}
+
+TEST(ChatCompletion, SaysWhyThereIsNoText) {
+  EXPECT_EQ(message(R"("content": "")")->failure, "the model gave no text");
+  EXPECT_EQ(message(R"("content": null, "refusal": "no")")->failure, "the model gave no text: no");
+  EXPECT_EQ(message(R"("content": "")", "content_filter")->failure,
+            "the model gave no text (it ended with \"content_filter\")");
+  for (const char* thoughts :
+       {R"("content": "<think>\nHm.")", R"("content": "<think>Hm.</think>\n")",
+        R"("content": null, "reasoning_content": "Hm.")", R"("content": "", "reasoning": "Hm.")"}) {
+    const auto reply = message(thoughts, "length");
+    EXPECT_EQ(reply->failure,
+              "the model gave no text behind its thoughts (it stopped at its limit of length)")
+        << thoughts;
+    EXPECT_EQ(reply->text, "");
+    EXPECT_TRUE(reply->truncated);
+  }
+}
+
+TEST(ChatCompletion, SaysTheSameOfAStream) {
+  const auto streamed = [](const std::string& deltas) {
+    StreamedCompletion stream;
+    EXPECT_TRUE(stream.take(deltas));
+    return stream.reply().value_or(ModelReply{"no reply"});
+  };
+  const auto delta = [](const std::string& members, const std::string& finish) {
+    return "data: {\"choices\": [{\"delta\": {" + members + "}, \"finish_reason\": " + finish +
+           "}]}\n\n";
+  };
+  EXPECT_EQ(streamed(delta(R"("content": "<thi")", "null") +
+                     delta(R"("content": "nk>Hm.</think>x")", "\"stop\""))
+                .text,
+            "x");
+  EXPECT_EQ(
+      streamed(delta(R"("reasoning_content": "Hm.")", "null") + delta("", "\"length\"")).failure,
+      "the model gave no text behind its thoughts (it stopped at its limit of length)");
+}
+
 TEST(ChatCompletion, IsNothingElse) {
   for (const char* body : {"", "Bad gateway", "[]", "{}", R"({"choices": []})",
                            R"({"choices": [{"message": "x"}]})", R"({"error": {}})"}) {

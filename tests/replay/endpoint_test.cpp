@@ -172,6 +172,9 @@ TEST(Endpoint, RefusesWhatCannotBeSent) {
   EXPECT_NE(error({.base_url = "https://me:pw@x/v1"}).find("base URL: expected"),
             std::string::npos);
   EXPECT_NE(error({.base_url = "ftp://x"}).find("base URL: expected"), std::string::npos);
+  EXPECT_NE(error({.base_url = "https://x/v1/chat/completions/"})
+                .find("expected the address without /chat/completions"),
+            std::string::npos);
   EXPECT_NE(error({.key_variable = "a b"}).find("key variable: expected"), std::string::npos);
   EXPECT_NE(error({.body = "[1]"}).find("expected a JSON object"), std::string::npos);
   EXPECT_NE(error({.body = R"({"model": "x"})"}).find("written by the search"), std::string::npos);

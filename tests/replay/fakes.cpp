@@ -186,7 +186,7 @@ std::optional<Interruption> FakeEvaluator::evaluate(std::span<const EvaluationRe
 
 SearchEnd run_on_file(const fs::path& path, const Header& header, Model& model,
                       Evaluator& evaluator, SearchObserver observer, std::function<bool()> deadline,
-                      bool stop_asked, std::optional<Continuation> continuation) {
+                      bool stop_asked, std::optional<Continuation> continuation, bool resumed) {
   Result<Trajectory> trajectory = Trajectory::open(path, Trajectory::Access::append);
   if (!trajectory)
     return {Interruption{Interruption::Kind::bad_file, trajectory.error().message}, ""};
@@ -194,8 +194,17 @@ SearchEnd run_on_file(const fs::path& path, const Header& header, Model& model,
   if (!journal) return {Interruption{Interruption::Kind::bad_file, journal.error().message}, ""};
   std::function<Result<Continuation>(const Settings&)> go_on;
   if (continuation) go_on = [&](const Settings&) { return *continuation; };
-  return run_search(header, {*trajectory, &*journal, model, evaluator, std::move(deadline),
-                             std::move(observer), std::move(go_on), stop_asked});
+  return run_search(header, {*trajectory,
+                             &*journal,
+                             model,
+                             evaluator,
+                             std::move(deadline),
+                             std::move(observer),
+                             std::move(go_on),
+                             stop_asked,
+                             {},
+                             false,
+                             resumed});
 }
 
 std::string recorded_search(const fs::path& path, const Header& header, unsigned seed) {

@@ -78,7 +78,7 @@ class FakeEvaluator : public Evaluator {
 SearchEnd run_on_file(const std::filesystem::path& path, const Header& header, Model& model,
                       Evaluator& evaluator, SearchObserver observer = {},
                       std::function<bool()> deadline = {}, bool stop_asked = false,
-                      std::optional<Continuation> continuation = {});
+                      std::optional<Continuation> continuation = {}, bool resumed = false);
 
 /// Runs a whole search with the fakes and gives the file's text.
 std::string recorded_search(const std::filesystem::path& path, const Header& header,

@@ -64,7 +64,8 @@ HttpRequest receive(Connection& connection) {
   std::size_t wanted = std::string::npos;
   while (text.size() < wanted) {
     const std::string bytes = connection.receive();
-    if (bytes.empty()) break;
+    constexpr char tls_handshake = 0x16;
+    if (bytes.empty() || bytes[0] == tls_handshake) break;
     text += bytes;
     const std::size_t end = text.find("\r\n\r\n");
     const std::size_t length = text.find("Content-Length: ");
@@ -135,7 +136,10 @@ void HttpServer::serve(int socket) {
   Connection connection(socket, tls_.get());
   if (connection.refused()) return;
   const HttpRequest request = receive(connection);
-  if (request.head.empty()) return;
+  if (request.head.empty()) {
+    connection.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    return;
+  }
   int number = 0;
   {
     const std::lock_guard lock(mutex_);

@@ -162,7 +162,7 @@ TEST(OpenAi, GivesUpAfterItsAttempts) {
       answers.interruption->message,
       "model one, request r1.i1.b1, " + server.url() +
           "/chat/completions: HTTP status 500: broken, after 3 attempts; the same command goes on "
-          "from here");
+          "from here, --resume also with another --base-url, --ask-as or --key-variable");
   EXPECT_EQ(server.requests().size(), 3u);
 }
 
@@ -191,7 +191,7 @@ TEST(OpenAi, DoesNotRepeatWhatCannotSucceedAndHidesTheKey) {
   EXPECT_EQ(answers.interruption->message,
             "model one, request r1.i1.b1, " + server.url() +
                 "/chat/completions: HTTP status 401: bad key [key]; the same command goes on from "
-                "here");
+                "here, --resume also with another --base-url, --ask-as or --key-variable");
   EXPECT_EQ(server.requests().size(), 1u);
   const Answers without = ask(server.url(), 1, quick(), key_variable);
   EXPECT_NE(
@@ -475,6 +475,8 @@ TEST(OpenAi, NamesAnotherProtocolAndAWrongAddress) {
   EXPECT_EQ(other.requests().size(), 1u);
   HttpServer nowhere([](int, const HttpRequest&) { return HttpAnswer{"404 Not Found", "", ""}; });
   EXPECT_NE(ask(nowhere.url(), 1).interruption->message.find("most end in /v1"), std::string::npos);
+  HttpServer page([](int, const HttpRequest&) { return HttpAnswer{"200 OK", "", "<html>"}; });
+  EXPECT_NE(ask(page.url(), 1).interruption->message.find("most end in /v1"), std::string::npos);
   HttpServer moved([](int, const HttpRequest&) {
     return HttpAnswer{"308 Moved", "Location: https://new.example.com/v1/chat/completions?a=b\r\n",
                       ""};
@@ -485,6 +487,37 @@ TEST(OpenAi, NamesAnotherProtocolAndAWrongAddress) {
               "it sends on to https://new.example.com/v1/chat/completions, and no key follows"),
       std::string::npos)
       << ask(moved.url(), 1).interruption->message;
+}
+
+TEST(OpenAi, TellsAWrongModelFromAWrongAddress) {
+  const auto message = [](const std::string& status, const std::string& says) {
+    HttpServer server([&](int, const HttpRequest&) {
+      return HttpAnswer{status, "", R"({"error": {"message": ")" + says + R"("}})"};
+    });
+    const Answers answers = ask(server.url(), 1);
+    EXPECT_EQ(server.requests().size(), 1u);
+    return answers.interruption ? answers.interruption->message : std::string("answered");
+  };
+  const std::string hint = "(asked for is \"one\"; --ask-as gives the name that is known there)";
+  for (const auto& [status, says] : std::map<std::string, std::string>{
+           {"404 Not Found", "The model `one` does not exist."},
+           {"400 Bad Request", "Invalid model name passed in model=one."}}) {
+    EXPECT_NE(message(status, says).find(hint), std::string::npos) << message(status, says);
+  }
+  EXPECT_NE(message("404 Not Found", "no such page").find("most end in /v1"), std::string::npos);
+  EXPECT_NE(message("400 Bad Request", "This model's maximum context length is 4096 tokens.")
+                .find("a new search with --prompt-tokens asks in shorter prompts"),
+            std::string::npos);
+}
+
+TEST(OpenAi, NamesAServerThatSpeaksNoTls) {
+  HttpServer server([](int, const HttpRequest&) { return HttpAnswer{}; });
+  const std::string url = server.url();
+  const Answers answers = ask("https" + url.substr(url.find(':')), 1);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_NE(answers.interruption->message.find("(no TLS is spoken there; expected http://"),
+            std::string::npos)
+      << answers.interruption->message;
 }
 
 /// A whole search against the server: rate limits, a cut reply and broken ones on the way.

@@ -115,11 +115,13 @@ TEST(Search, RecordsUnusableRepliesAsFailedCandidates) {
   model.replies = {{"r1.i1.b1", "prose " + std::string(1 << 20, 'x')},
                    {"r1.i1.b2", "\xff\xfe not text"},
                    {"r1.i2.b1", testing::kernel_reply("a") + testing::kernel_reply("b")},
-                   {"r1.i2.b2", std::string(max_reply_bytes + 1, 'x')}};
+                   {"r1.i2.b2", std::string(max_reply_bytes + 1, 'x')},
+                   {"r1.i1.b3", testing::kernel_reply("good")},
+                   {"r1.i2.b3", testing::kernel_reply("good too")}};
   FakeEvaluator evaluator;
-  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(1), model, evaluator);
+  const SearchEnd end = run_on_file(folder / "t.jsonl", small_header(1, 2, 3), model, evaluator);
   ASSERT_FALSE(end.interruption) << end.interruption->message;
-  EXPECT_TRUE(evaluator.evaluated.empty());
+  EXPECT_EQ(evaluator.evaluated, (std::vector<std::string>{"r1.i1.b3", "r1.i2.b3"}));
   const auto events = events_of(read_text(folder / "t.jsonl"));
   const auto message = [&](const std::string& id) {
     const json::object& event = find(events, "evaluation " + id);

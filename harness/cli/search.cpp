@@ -135,6 +135,11 @@ int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, cons
   }
   if (end.interruption->kind == Interruption::Kind::waiting) {
     std::cerr << wrapped(end.interruption->message, page_columns, 4) << "\n";
+    if (search.header.replies == "openai" && !parsed.given("replies")) {
+      std::cerr
+          << "its replies came from an endpoint so far; without --replies openai, the rest is "
+             "asked for by files\n";
+    }
     return exit_waiting;
   }
   bad_input({end.interruption->message});

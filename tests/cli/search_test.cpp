@@ -247,6 +247,13 @@ TEST_F(SearchCommand, MovesToAnotherEndpointAndRecordsThat) {
           good.url(),
       "differs in settings.models; --resume goes on with its recorded settings, also with "
       "another --base-url or --ask-as");
+  const ProgramOutcome by_files = search("s --resume");
+  EXPECT_EQ(by_files.exit_status, 3);
+  EXPECT_NE(
+      by_files.output.find("its replies came from an endpoint so far; without --replies openai, "
+                           "the rest is asked for by files\n"),
+      std::string::npos)
+      << by_files.output;
   const ProgramOutcome second = search(
       "s --resume --replies openai --key-variable MY_KEY --ask-as two --base-url " + good.url(),
       variables);

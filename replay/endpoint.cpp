@@ -1,10 +1,16 @@
 #include "replay/endpoint.h"
 
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <cctype>
+#include <climits>
 #include <cstdlib>
+#include <memory>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -142,13 +148,21 @@ Result<HeaderLine> header_line(const std::string& name, const std::string& given
   return line;
 }
 
-/// Whether it looks like PEM with a certificate, or one that says what it is trusted for.
+/// Whether it is PEM with a certificate, and with nothing that cannot be read.
 bool holds_certificates(const std::string& text) {
-  constexpr std::array marks = {"-----BEGIN CERTIFICATE-----",
-                                "-----BEGIN TRUSTED CERTIFICATE-----",
-                                "-----BEGIN X509 CERTIFICATE-----"};
-  return std::any_of(marks.begin(), marks.end(),
-                     [&](const char* mark) { return text.find(mark) != std::string::npos; });
+  struct Free {
+    void operator()(BIO* bio) const { BIO_free(bio); }
+    void operator()(STACK_OF(X509_INFO) * all) const { sk_X509_INFO_pop_free(all, X509_INFO_free); }
+  };
+  const std::unique_ptr<BIO, Free> bio(
+      BIO_new_mem_buf(text.data(), static_cast<int>(std::min<std::size_t>(text.size(), INT_MAX))));
+  const std::unique_ptr<STACK_OF(X509_INFO), Free> all(
+      PEM_X509_INFO_read_bio(bio.get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  for (int i = 0; all && i < sk_X509_INFO_num(all.get()); ++i) {
+    if (sk_X509_INFO_value(all.get(), i)->x509) return true;
+  }
+  return false;
 }
 
 /// An object without the members that the search writes itself, as one text.

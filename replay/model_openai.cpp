@@ -42,12 +42,19 @@ bool may_succeed_later(long status) {
   return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
 }
 
+/// By curl's and OpenSSL's words for a connection that ended before anybody was believed or not.
+bool broke_off(const std::string& trouble) {
+  constexpr std::array words = {"SSL_ERROR_SYSCALL", "Connection reset", "unexpected eof"};
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char* said) { return trouble.find(said) != std::string::npos; });
+}
+
 /// Whether nothing is sent since it could be read by somebody else.
-bool is_disbelieved(CURL* handle, CURLcode code) {
+bool is_disbelieved(CURL* handle, CURLcode code, const std::string& trouble) {
   long result = 0;  // of the certificate: other failures of a handshake may pass
   curl_easy_getinfo(handle, CURLINFO_SSL_VERIFYRESULT, &result);
   return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
-         (code == CURLE_SSL_CONNECT_ERROR && result != 0);
+         (code == CURLE_SSL_CONNECT_ERROR && result != 0 && !broke_off(trouble));
 }
 
 /// By OpenSSL's words for an answer that is no TLS.
@@ -56,9 +63,8 @@ bool speaks_no_tls(const std::string& trouble) {
 }
 
 /// Failures of a connection that no repetition mends.
-bool is_lasting(CURL* handle, CURLcode code) {
-  return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
-         is_disbelieved(handle, code);
+bool is_lasting(CURLcode code) {
+  return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
 /// A JSON object that is no completion and no error either comes from another protocol, every time.
@@ -69,15 +75,21 @@ bool speaks_another_protocol(const std::string& body) {
   return object && !object->contains("choices") && !object->contains("error");
 }
 
-/// What an error of OpenAI's protocol says; empty if the body is none.
-std::string error_message(const std::string& body) {
+/// A member of an error of OpenAI's protocol, "message" say; empty if the body is none.
+std::string error_member(const std::string& body, const char* name) {
   json::error_code status;
   const json::value value = json::parse(body, status);
   const json::object* object = status ? nullptr : value.if_object();
   const json::value* error = object ? object->if_contains("error") : nullptr;
   const json::object* details = error ? error->if_object() : nullptr;
-  const json::value* message = details ? details->if_contains("message") : nullptr;
-  return message && message->is_string() ? std::string(message->get_string()) : "";
+  const json::value* member = details ? details->if_contains(name) : nullptr;
+  return member && member->is_string() ? std::string(member->get_string()) : "";
+}
+
+/// Status 429 as well, but no pause mends it.
+bool is_out_of_credit(const std::string& body) {
+  constexpr const char* word = "insufficient_quota";
+  return error_member(body, "code") == word || error_member(body, "type") == word;
 }
 
 /// Whether an answer says that there is no such model, and not that there is no such address.
@@ -372,11 +384,11 @@ class OpenAiModel::Batch {
       if (speaks_no_tls(what)) {
         return fail(*exchange, what + " (no TLS is spoken there; expected http:// before it?)");
       }
-      if (is_disbelieved(handle, code)) {
+      if (is_disbelieved(handle, code, what)) {
         return fail(*exchange, "its certificate is not believed: " + what +
                                    " (--ca-file names the authorities to believe)");
       }
-      if (is_lasting(handle, code)) return fail(*exchange, what);
+      if (is_lasting(code)) return fail(*exchange, what);
       return try_again(std::move(exchange), what, 0);
     }
     if (status != 200) return finish_refused(std::move(exchange), status, retry_after);
@@ -400,7 +412,9 @@ class OpenAiModel::Batch {
       return;
     }
     const std::string what = "HTTP status " + std::to_string(status) + body_text(*exchange);
-    if (may_succeed_later(status)) return try_again(std::move(exchange), what, retry_after);
+    if (may_succeed_later(status) && !is_out_of_credit(exchange->body)) {
+      return try_again(std::move(exchange), what, retry_after);
+    }
     fail(*exchange, what + hint(*exchange, status));
   }
 
@@ -476,7 +490,7 @@ class OpenAiModel::Batch {
   std::string hint(const Exchange& exchange, long status) const {
     const Endpoint& endpoint = exchange.target->endpoint;
     const std::string& model = exchange.target->asked_as(requests_[exchange.index]);
-    const std::string error = error_message(exchange.body);
+    const std::string error = error_member(exchange.body, "message");
     if (is_unknown_model(status, error, model)) {
       return " (asked for is \"" + model + "\"; --ask-as gives the name that is known there)";
     }

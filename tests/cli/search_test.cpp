@@ -193,7 +193,8 @@ TEST_F(SearchCommand, BelievesTheAuthoritiesOfItsFile) {
                    "its certificate is not believed: ");
   expect_disbelief("n --ca-file none.pem" + options(server),
                    "none.pem: expected certificates (-----BEGIN CERTIFICATE-----)");
-  expect_disbelief("b --ca-file broken.pem" + options(server), "broken.pem");
+  expect_disbelief("b --ca-file broken.pem" + options(server),
+                   "broken.pem: expected certificates (-----BEGIN CERTIFICATE-----)");
   expect_disbelief("m --ca-file ours.pem" + options(misnamed), "match");
   EXPECT_TRUE(server.requests().empty());
   EXPECT_TRUE(misnamed.requests().empty());

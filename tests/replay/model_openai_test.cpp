@@ -1,12 +1,17 @@
 #include "replay/model_openai.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <boost/json.hpp>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <boost/json.hpp>
 #include <cstdlib>
+#include <stdexcept>
+#include <thread>
 
 #include "fakes.h"
+#include "harness/base/file_descriptor.h"
 #include "harness/base/json.h"
 #include "http_server.h"
 
@@ -197,6 +202,17 @@ TEST(OpenAi, DoesNotRepeatWhatCannotSucceedAndHidesTheKey) {
   EXPECT_NE(
       without.interruption->message.find("(the environment variable REKERNEL_TEST_KEY is not set)"),
       std::string::npos);
+}
+
+TEST(OpenAi, DoesNotWaitForCreditThatIsSpent) {
+  HttpServer server([](int, const HttpRequest&) {
+    return HttpAnswer{"429 Too Many Requests", "",
+                      R"({"error": {"code": "insufficient_quota", "message": "pay first"}})"};
+  });
+  const Answers answers = ask(server.url(), 1);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_NE(answers.interruption->message.find("pay first"), std::string::npos);
+  EXPECT_EQ(server.requests().size(), 1u);
 }
 
 TEST(OpenAi, HidesAKeyThatTheAnswerEscapes) {
@@ -521,6 +537,48 @@ TEST(OpenAi, NamesAServerThatSpeaksNoTls) {
 }
 
 /// A whole search against the server: rate limits, a cut reply and broken ones on the way.
+/// A port whose connections end as soon as they are made.
+class ClosedDoor {
+ public:
+  ClosedDoor() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    if (::bind(listener_.get(), any, size) != 0 || ::listen(listener_.get(), 8) != 0 ||
+        ::getsockname(listener_.get(), any, &size) != 0) {
+      throw std::runtime_error("no port");
+    }
+    port_ = ntohs(address.sin_port);
+    thread_ = std::jthread([this] {
+      while (true) {
+        const FileDescriptor visitor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (!visitor.is_open()) return;
+        ++visits_;
+      }
+    });
+  }
+  ~ClosedDoor() { ::shutdown(listener_.get(), SHUT_RDWR); }
+  int port() const { return port_; }
+  int visits() const { return visits_; }
+
+ private:
+  FileDescriptor listener_;
+  int port_ = 0;
+  std::atomic<int> visits_ = 0;
+  std::jthread thread_;
+};
+
+TEST(OpenAi, TriesAgainWhereAHandshakeBreaks) {
+  const ClosedDoor door;
+  const Answers answers = ask("https://127.0.0.1:" + std::to_string(door.port()) + "/v1", 1);
+  ASSERT_TRUE(answers.interruption);
+  EXPECT_NE(answers.interruption->message.find("after 3 attempts"), std::string::npos)
+      << answers.interruption->message;
+  EXPECT_EQ(door.visits(), 3);
+}
+
 TEST(OpenAi, CarriesASearchFromEndToEnd) {
   TemporaryFolder folder;
   ::setenv(key_variable, key, 1);

@@ -55,8 +55,11 @@ Result<int> open_for_append(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) return system_error(path, "cannot be opened for writing");
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    const Error error = errno == EWOULDBLOCK
+                            ? Error{path.string() + ": another search is writing this file"}
+                            : system_error(path, "cannot be locked");
     ::close(file);
-    return Error{path.string() + ": another search is writing this file"};
+    return error;
   }
   const Result<std::int64_t> length = whole_lines_length(file, path);
   const bool cut = length && ::ftruncate(file, *length) == 0;
@@ -397,7 +400,7 @@ Result<std::string> timed_on(const fs::path& path) {
 bool is_being_written(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(file);
   return locked;
 }

@@ -88,6 +88,7 @@ Result<EvaluationReport> CommandLauncher::try_once(const std::string& key) {
                         : "the command failed: " + end};
     }
     std::this_thread::sleep_for(times_.look);
+    folder_.renew_results();
   }
   Result<JobResult> result = folder_.read_result(key);
   if (!result) {

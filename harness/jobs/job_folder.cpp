@@ -27,8 +27,24 @@ std::string sealed(const std::string& payload) {
          sha256_hex(payload) + "\n" + payload;
 }
 
+/// Lists every folder on the way, from the root on: a machine may remember for half a minute that
+/// there is no such name on a network file system, until it lists the folder that holds it.
+void list_folders_to(const fs::path& path) {
+  fs::path at;
+  for (const fs::path& part : path.parent_path()) {
+    std::error_code ignored;
+    fs::directory_iterator(at /= part, ignored);
+  }
+}
+
 Result<std::string> read_sealed(const fs::path& path) {
   Result<std::string> text = read_file(path);
+  if (!text) {
+    // This machine may not know of it yet; and what is replaced while it is read, NFS 3 does not
+    // keep for who has it open.
+    list_folders_to(path);
+    text = read_file(path);
+  }
   if (!text) return text;
   const std::size_t line = text->find('\n');
   const std::string payload = line == std::string::npos ? "" : text->substr(line + 1);
@@ -65,7 +81,7 @@ std::string random_digits() {
 
 /// A file that is written once, by whoever comes first.
 Result<std::string> read_or_write(const fs::path& path, const std::string& content) {
-  if (!fs::exists(path)) {
+  if (!JobFolder::lists(path)) {
     if (Result<Ok> written = write_file_atomically(path, content); !written) {
       return written.error();
     }
@@ -92,8 +108,10 @@ Result<JobFolder> JobFolder::open(const fs::path& path) {
 }
 
 bool JobFolder::is_used() const {
-  return std::any_of(folders.begin(), folders.end(),
-                     [&](auto* name) { return !fs::is_empty(path_ / name); });
+  return std::any_of(folders.begin(), folders.end(), [&](auto* name) {
+    std::error_code failed;
+    return !fs::is_empty(path_ / name, failed);
+  });
 }
 
 void JobFolder::forget_gpu() const {
@@ -113,9 +131,15 @@ void JobFolder::clear() const {
   }
 }
 
+void JobFolder::renew(const fs::path& folder) {
+  const fs::path mark = folder / (".look." + random_digits());
+  std::error_code ignored;
+  if (fs::create_directory(mark, ignored)) fs::remove(mark, ignored);
+}
+
 bool JobFolder::lists(const fs::path& file) {
+  renew(file.parent_path());
   std::error_code failed;
-  // As for results: a network file system may remember that there was no such file.
   for (fs::directory_iterator at(file.parent_path(), failed), end; !failed && at != end;
        at.increment(failed)) {
     if (at->path().filename() == file.filename()) return true;
@@ -145,7 +169,8 @@ Result<std::string> JobFolder::put_request(const Candidate& candidate,
 std::set<std::string> JobFolder::results() const {
   std::set<std::string> keys;
   std::error_code failed;
-  // Reading the folder anew is also what makes a network file system look.
+  // Opening the folder anew is also what makes a network file system look, as it is mounted by
+  // default; asked for by its name, a file may stay unknown for half a minute.
   for (fs::directory_iterator at(path_ / "results", failed), end; !failed && at != end;
        at.increment(failed)) {
     std::string name = at->path().filename().string();
@@ -208,7 +233,8 @@ Result<Ok> run_job(
     const std::function<EvaluationReport(const Candidate&, const EvaluateOptions&)>& judge) {
   if (!is_key(key)) return Error{"evaluate-job: expected a key of 64 hexadecimal digits"};
   const fs::path to = result_path(folder, key);
-  if (fs::exists(to)) return Ok{};
+  // Not by its name alone: a node may remember one that was refused and removed.
+  if (JobFolder::lists(to) && read_sealed(to)) return Ok{};
   const Result<std::string> payload = read_sealed(request_path(folder, key));
   if (!payload) return payload.error();
   const auto request = read_evaluation_request(*payload, "evaluation request");

@@ -296,6 +296,8 @@ void SlurmLauncher::take_asked() {
 
 void SlurmLauncher::collect_results() {
   if (tasks_.empty()) return;
+  const auto is_due = [](const auto& task) { return task.second.over_since.has_value(); };
+  if (std::any_of(tasks_.begin(), tasks_.end(), is_due)) folder_.renew_results();
   for (const std::string& key : folder_.results()) {
     const auto task = tasks_.find(key);
     if (task == tasks_.end()) continue;
@@ -605,10 +607,19 @@ std::string SlurmLauncher::script_begin() const {
          "program=" +
          shell_quoted(options_.program) +
          "\n"
-         "[ \"$(cat \"$folder/token\" 2>/dev/null)\" = " +
-         folder_.token() + " ] || exit " + std::to_string(no_shared_folder) +
+         // A node may remember for half a minute that there is no such name on a network file
+         // system, until it lists the folder that holds it.
+         "look() {\n"
+         "  case $1 in /*/*) look \"${1%/*}\" ;; /*) ls / >/dev/null 2>&1 ;; esac\n"
+         "  ls \"$1\" >/dev/null 2>&1\n"
+         "}\n"
+         "sees() { [ \"$(cat \"$folder/token\" 2>/dev/null)\" = " +
+         folder_.token() +
+         " ]; }\n"
+         "sees || { look \"$folder\"; sees; } || exit " +
+         std::to_string(no_shared_folder) +
          "\n"
-         "[ -x \"$program\" ] || exit " +
+         "[ -x \"$program\" ] || { look \"$program\"; [ -x \"$program\" ]; } || exit " +
          std::to_string(no_program) +
          "\n"
          "[ -w \"$folder/results\" ] || exit " +

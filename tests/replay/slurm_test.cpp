@@ -401,6 +401,31 @@ TEST_F(SlurmCluster, LooksOnceWhetherNodesSeeTheFolder) {
   EXPECT_EQ(jobs_left(), 0);
 }
 
+/// A node remembers of a network file system that a file is not there, until the folder above its
+/// own is listed.
+TEST_F(SlurmCluster, ListsFoldersOfWhichANodeKnowsNothingYet) {
+  Jobs jobs(*home / "above/jobs");
+  const fs::path program = *home / "programs/bin/program";
+  fs::create_directories(program.parent_path());
+  jobs.options.program = program;
+  const fs::path tools = *home / "remembering";
+  fs::create_directories(tools);
+  jobs.options.environment = {"PATH=" + tools.string() + ":/usr/bin:/bin",
+                              "SLURM_CONF=" + (*home / "slurm.conf").string()};
+  auto launcher = jobs.open();
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  fs::rename(jobs.folder / "token", tools / "token");
+  testing::write_text(tools / "ls", "#!/bin/sh\ncase $1 in\n" + (*home / "above").string() +
+                                        ") cp '" + (tools / "token").string() + "' '" +
+                                        (jobs.folder / "token").string() + "' ;;\n" +
+                                        (*home / "programs").string() + ") ln -s /bin/true '" +
+                                        program.string() + "' ;;\nesac\n");
+  fs::permissions(tools / "ls", fs::perms::owner_all);
+  const auto checked = (*launcher)->check_nodes(seconds(30));
+  EXPECT_TRUE(checked) << checked.error().message;
+  EXPECT_TRUE(fs::exists(program));
+}
+
 TEST_F(SlurmCluster, GoesOnAfterItsHostDied) {
   Jobs jobs(*home / "resume");
   const std::vector<std::string> names = several("slow", slow_candidates);
@@ -725,6 +750,15 @@ TEST(JobFolder, KnowsACutFile) {
     ASSERT_FALSE(cut) << size;
     EXPECT_NE(cut.error().message.find("cut short"), std::string::npos);
   }
+  // A job takes no such file for a result that is there already.
+  ASSERT_TRUE(run_job(folder->path(), *key, judge));
+  EXPECT_TRUE(folder->read_result(*key));
+  const auto no_judge = [](const Candidate& one, const EvaluateOptions&) {
+    ADD_FAILURE() << "evaluated twice";
+    return blank_report(one);
+  };
+  EXPECT_TRUE(run_job(folder->path(), *key, no_judge));
+  EXPECT_EQ(folder->results(), std::set<std::string>{*key});
   EXPECT_FALSE(run_job(folder->path(), "../token", judge));
 
   JobResult other = *result;

@@ -1,7 +1,16 @@
 #include "replay/trajectory.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <boost/json.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
 
 #include "fakes.h"
 #include "replay/event.h"
@@ -68,6 +77,28 @@ TEST(TrajectoryFile, LetsOneWriterInAtATime) {
   const auto second = Trajectory::open(folder / "t.jsonl", Trajectory::Access::append);
   ASSERT_FALSE(second);
   EXPECT_TRUE(second.error().message.ends_with("another search is writing this file"));
+}
+
+/// In a process of its own: what is said on a file system that knows no locks, as Lustre's may.
+[[noreturn]] void open_without_locks(const std::filesystem::path& path) {
+  sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_flock, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{4, steps};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) ::_exit(2);
+  const auto trajectory = Trajectory::open(path, Trajectory::Access::append);
+  std::fprintf(stderr, "%s\n", trajectory ? "opened" : trajectory.error().message.c_str());
+  ::_exit(is_being_written(path) ? 1 : 0);
+}
+
+TEST(TrajectoryFile, SaysWhereItCannotBeLocked) {
+  TemporaryFolder folder;
+  EXPECT_EXIT(open_without_locks(folder / "t.jsonl"), ::testing::ExitedWithCode(0),
+              "t.jsonl: cannot be locked: Function not implemented");
 }
 
 std::string peek_error(const TemporaryFolder& folder, const std::string& text) {

@@ -183,8 +183,9 @@ int evaluate_command(const std::vector<std::string>& arguments) {
     print_evaluation(report.evaluation);
   }
   if (evaluate_options.shared_gpu && report.evaluation.status == Status::forged_time) {
-    std::cerr << "with --shared-gpu, what others do on the GPU can look like a forged time: only an "
-                 "evaluation without it tells\n";
+    std::cerr
+        << "with --shared-gpu, what others do on the GPU can look like a forged time: only an "
+           "evaluation without it tells\n";
   }
   return report.evaluation.status == Status::passed ? exit_good : exit_verdict_failed;
 }

@@ -67,30 +67,45 @@ bool is_lasting(CURLcode code) {
   return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 }
 
+/// Nothing if it is no JSON.
+std::optional<json::value> json_of(const std::string& body) {
+  json::error_code status;
+  json::value value = json::parse(body, status);
+  if (status) return std::nullopt;
+  return value;
+}
+
 /// A JSON object that is no completion and no error either comes from another protocol, every time.
 bool speaks_another_protocol(const std::string& body) {
-  json::error_code status;
-  const json::value value = json::parse(body, status);
-  const json::object* object = status ? nullptr : value.if_object();
+  const std::optional<json::value> value = json_of(body);
+  const json::object* object = value ? value->if_object() : nullptr;
   return object && !object->contains("choices") && !object->contains("error");
 }
 
-/// A member of an error of OpenAI's protocol, "message" say; empty if the body is none.
-std::string error_member(const std::string& body, const char* name) {
-  json::error_code status;
-  const json::value value = json::parse(body, status);
-  const json::object* object = status ? nullptr : value.if_object();
-  const json::value* error = object ? object->if_contains("error") : nullptr;
-  const json::object* details = error ? error->if_object() : nullptr;
-  const json::value* member = details ? details->if_contains(name) : nullptr;
-  return member && member->is_string() ? std::string(member->get_string()) : "";
-}
+/// What an error of OpenAI's protocol says; empty texts if the body is none.
+struct ErrorWords {
+  std::string message;
+  std::string code;
+  std::string type;
 
-/// Status 429 as well, but no pause mends it.
-bool is_out_of_credit(const std::string& body) {
-  constexpr const char* word = "insufficient_quota";
-  return error_member(body, "code") == word || error_member(body, "type") == word;
-}
+  explicit ErrorWords(const std::string& body) {
+    const std::optional<json::value> value = json_of(body);
+    const json::object* object = value ? value->if_object() : nullptr;
+    const json::value* error = object ? object->if_contains("error") : nullptr;
+    const json::object* details = error ? error->if_object() : nullptr;
+    if (!details) return;
+    for (auto [name, text] : {std::pair{"message", &message}, {"code", &code}, {"type", &type}}) {
+      const json::value* member = details->if_contains(name);
+      if (member && member->is_string()) *text = std::string_view(member->get_string());
+    }
+  }
+
+  /// Status 429 as well, but no pause mends it.
+  bool is_out_of_credit() const {
+    constexpr const char* word = "insufficient_quota";
+    return code == word || type == word;
+  }
+};
 
 /// Whether an answer says that there is no such model, and not that there is no such address.
 bool is_unknown_model(long status, const std::string& error, const std::string& model) {
@@ -412,7 +427,7 @@ class OpenAiModel::Batch {
       return;
     }
     const std::string what = "HTTP status " + std::to_string(status) + body_text(*exchange);
-    if (may_succeed_later(status) && !is_out_of_credit(exchange->body)) {
+    if (may_succeed_later(status) && !ErrorWords(exchange->body).is_out_of_credit()) {
       return try_again(std::move(exchange), what, retry_after);
     }
     fail(*exchange, what + hint(*exchange, status));
@@ -490,7 +505,7 @@ class OpenAiModel::Batch {
   std::string hint(const Exchange& exchange, long status) const {
     const Endpoint& endpoint = exchange.target->endpoint;
     const std::string& model = exchange.target->asked_as(requests_[exchange.index]);
-    const std::string error = error_member(exchange.body, "message");
+    const std::string error = ErrorWords(exchange.body).message;
     if (is_unknown_model(status, error, model)) {
       return " (asked for is \"" + model + "\"; --ask-as gives the name that is known there)";
     }
@@ -528,9 +543,8 @@ class OpenAiModel::Batch {
   /// JSON as this program writes it: an escaped key would not be found.
   static std::string body_text(const Exchange& exchange) {
     if (exchange.body.empty()) return "";
-    json::error_code status;
-    const json::value value = json::parse(exchange.body, status);
-    const std::string text = status ? exchange.body : json::serialize(value);
+    const std::optional<json::value> value = json_of(exchange.body);
+    const std::string text = value ? json::serialize(*value) : exchange.body;
     return ": " + one_line(without_key(exchange, text), shown_body_bytes);
   }
 

@@ -109,10 +109,10 @@ int report_over(const ReplayedSearch& search, const std::string& name, const std
   const auto passed = [](const ReplayedCandidate& one) { return one.outcome.passed(); };
   const auto& candidates = search.candidates;
   if (std::none_of(candidates.begin(), candidates.end(), written)) {
-    const std::string last = candidates.empty()
-                                 ? "no kernel was asked for; rekernel search " +
-                                       search.header.name + " --status says why"
-                                 : candidates.back().id + ": " + candidates.back().outcome.message;
+    const std::string last =
+        candidates.empty()
+            ? "no kernel was asked for; rekernel search " + name + " --status says why"
+            : candidates.back().id + ": " + candidates.back().outcome.message;
     bad_input({"the search is over (" + reason + ") and got nothing: none of " +
                std::to_string(candidates.size()) + " replies held a kernel; " + last});
     return exit_verdict_failed;

@@ -61,6 +61,11 @@ void take_text(const ParsedArguments& parsed, const char* name, std::optional<st
   if (parsed.has(name)) value = parsed.get<std::string>(name);
 }
 
+bool is_kind_of_replies(const std::string& word) {
+  constexpr std::array kinds = {"files", "openai", "recorded"};
+  return std::find(kinds.begin(), kinds.end(), word) != kinds.end();
+}
+
 /// "NAME: VALUE" each; an empty one alone says that there is none.
 Result<std::map<std::string, std::string>> read_headers(const std::vector<std::string>& lines) {
   std::map<std::string, std::string> headers;
@@ -136,9 +141,7 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   if (parsed.has("notes")) file.notes = parsed.get<std::string>("notes");
   const std::string& replies = parsed.get<std::string>("replies");
   if (file.replies.empty()) file.replies = replies;
-  constexpr std::array kinds = {"files", "openai", "recorded"};
-  const bool is_kind = std::find(kinds.begin(), kinds.end(), file.replies) != kinds.end();
-  if (is_kind && file.replies != replies) {
+  if (is_kind_of_replies(file.replies) && file.replies != replies) {
     return Error{parsed.get<std::string>("settings") +
                  ": replies: it describes them in words, and --replies " + file.replies +
                  " asks so; expected both to be the same"};
@@ -339,7 +342,7 @@ Result<Ok> check_search_options(const ParsedArguments& parsed) {
   if (replies == "recorded" && !parsed.has("from")) {
     return Error{"--replies recorded needs --from TRAJECTORY"};
   }
-  if (replies != "files" && replies != "openai" && replies != "recorded") {
+  if (!is_kind_of_replies(replies)) {
     return Error{"--replies " + one_line(replies, 64) + ": expected files, openai or recorded"};
   }
   if (Result<Ok> fits = check_launcher_options(parsed); !fits) return fits;

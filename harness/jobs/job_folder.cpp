@@ -27,6 +27,42 @@ std::string sealed(const std::string& payload) {
          sha256_hex(payload) + "\n" + payload;
 }
 
+std::string random_digits() {
+  std::random_device device;
+  std::string digits;
+  while (digits.size() < 16) digits += "0123456789abcdef"[device() % 16];
+  return digits;
+}
+
+/// Opening the folder anew is also what makes a network file system look, as it is mounted by
+/// default; asked for by its name, a file may stay unknown for half a minute.
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    names.insert(at->path().filename().string());
+  }
+  return names;
+}
+
+/// Makes this machine ask the server of a network file system what is in the folder now, also where
+/// it is mounted so that listing it does not (nocto): what a machine remembers of a folder ends
+/// where it changes the folder itself.
+void renew(const fs::path& folder) {
+  const fs::path mark = folder / (".look." + random_digits());
+  std::error_code ignored;
+  if (fs::create_directory(mark, ignored)) fs::remove(mark, ignored);
+}
+
+std::set<std::string> names_now_in(const fs::path& folder) {
+  renew(folder);
+  return names_in(folder);
+}
+
+bool is_listed(const fs::path& file) {
+  return names_now_in(file.parent_path()).contains(file.filename().string());
+}
+
 /// Lists every folder on the way, from the root on: a machine may remember for half a minute that
 /// there is no such name on a network file system, until it lists the folder that holds it.
 void list_folders_to(const fs::path& path) {
@@ -72,16 +108,9 @@ std::string node_name() {
   return name.data();
 }
 
-std::string random_digits() {
-  std::random_device device;
-  std::string digits;
-  while (digits.size() < 16) digits += "0123456789abcdef"[device() % 16];
-  return digits;
-}
-
 /// A file that is written once, by whoever comes first.
 Result<std::string> read_or_write(const fs::path& path, const std::string& content) {
-  if (!JobFolder::lists(path)) {
+  if (!is_listed(path)) {
     if (Result<Ok> written = write_file_atomically(path, content); !written) {
       return written.error();
     }
@@ -131,24 +160,12 @@ void JobFolder::clear() const {
   }
 }
 
-void JobFolder::renew(const fs::path& folder) {
-  const fs::path mark = folder / (".look." + random_digits());
-  std::error_code ignored;
-  if (fs::create_directory(mark, ignored)) fs::remove(mark, ignored);
-}
+void JobFolder::renew_results() const { renew(path_ / "results"); }
 
-bool JobFolder::lists(const fs::path& file) {
-  renew(file.parent_path());
-  std::error_code failed;
-  for (fs::directory_iterator at(file.parent_path(), failed), end; !failed && at != end;
-       at.increment(failed)) {
-    if (at->path().filename() == file.filename()) return true;
-  }
-  return false;
-}
+std::set<std::string> JobFolder::logs() const { return names_now_in(path_ / "logs"); }
 
 bool JobFolder::is_seen(const std::string& word) const {
-  if (!lists(seen())) return false;
+  if (!is_listed(seen())) return false;
   const Result<std::string> text = read_file(seen(), 4096);
   return text && *text == word + "\n";
 }
@@ -167,15 +184,8 @@ Result<std::string> JobFolder::put_request(const Candidate& candidate,
 }
 
 std::set<std::string> JobFolder::results() const {
-  std::set<std::string> keys;
-  std::error_code failed;
-  // Opening the folder anew is also what makes a network file system look, as it is mounted by
-  // default; asked for by its name, a file may stay unknown for half a minute.
-  for (fs::directory_iterator at(path_ / "results", failed), end; !failed && at != end;
-       at.increment(failed)) {
-    std::string name = at->path().filename().string();
-    if (is_key(name)) keys.insert(std::move(name));
-  }
+  std::set<std::string> keys = names_in(path_ / "results");
+  std::erase_if(keys, [](const std::string& name) { return !is_key(name); });
   return keys;
 }
 
@@ -234,7 +244,7 @@ Result<Ok> run_job(
   if (!is_key(key)) return Error{"evaluate-job: expected a key of 64 hexadecimal digits"};
   const fs::path to = result_path(folder, key);
   // Not by its name alone: a node may remember one that was refused and removed.
-  if (JobFolder::lists(to) && read_sealed(to)) return Ok{};
+  if (is_listed(to) && read_sealed(to)) return Ok{};
   const Result<std::string> payload = read_sealed(request_path(folder, key));
   if (!payload) return payload.error();
   const auto request = read_evaluation_request(*payload, "evaluation request");

@@ -72,13 +72,11 @@ class JobFolder {
   void remove_result(const std::string& key) const;
   void remove_request(const std::string& key) const;
 
-  /// Makes this machine ask the server of a network file system what is in the folder now, also
-  /// where it is mounted so that listing it does not (nocto): what a machine remembers of a folder
-  /// ends where it changes the folder itself.
-  static void renew(const std::filesystem::path& folder);
-  void renew_results() const { renew(path_ / "results"); }
-  /// Whether a file is there, by the list of its folder read anew.
-  static bool lists(const std::filesystem::path& file);
+  /// Makes this machine ask the server of a network file system what results there are now, also
+  /// where it is mounted so that listing them does not (nocto).
+  void renew_results() const;
+  /// What jobs have left in the folder of logs, read anew.
+  std::set<std::string> logs() const;
 
   /// Whether a job has left this word there, which tells that nodes see the folder.
   bool is_seen(const std::string& word) const;

@@ -463,11 +463,13 @@ void SlurmLauncher::note_end(Tasks::iterator task, const SlurmTask& ended) {
 /// Results of jobs that are over, where they should have arrived by now.
 void SlurmLauncher::give_up_waiting() {
   std::string hopeless;
+  std::optional<std::set<std::string>> logs;  // as they are at this look
   for (auto task = tasks_.begin(); task != tasks_.end();) {
     const auto current = task++;
     Task& own = current->second;
     if (!own.over_since) continue;
-    if (was_preempted(own)) own.ended.state = "PREEMPTED";
+    if (!logs) logs = folder_.logs();
+    if (was_preempted(own, *logs)) own.ended.state = "PREEMPTED";
     const std::string& state = own.ended.state;
     const bool may_have_one = state.empty() || state == "COMPLETED";
     const auto patience = may_have_one ? times_.arrival : 2 * times_.look;
@@ -657,9 +659,8 @@ std::string SlurmLauncher::job_script(const std::string& batch) const {
 
 /// Whether its job left word that Slurm pre-empted it. Slurm tells so itself for a while, but not
 /// where it forgets jobs soon.
-bool SlurmLauncher::was_preempted(const Task& task) const {
-  return JobFolder::lists(
-      folder_.log(task.batch->name + "." + std::to_string(task.index) + preempted_mark));
+bool SlurmLauncher::was_preempted(const Task& task, const std::set<std::string>& logs) {
+  return logs.contains(task.batch->name + "." + std::to_string(task.index) + preempted_mark);
 }
 
 // ── Ends ───────────────────────────────────────────────────────────────────────────────────────

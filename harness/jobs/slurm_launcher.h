@@ -120,7 +120,7 @@ class SlurmLauncher : public EvaluationLauncher {
   void submit_again(Tasks::iterator task, const std::string& why);
   void detach(Task& task);
   void exclude(const std::string& node, const std::string& why);
-  bool was_preempted(const Task& task) const;
+  static bool was_preempted(const Task& task, const std::set<std::string>& logs);
   std::string script_begin() const;
   std::string probe_script() const;
   std::string job_script(const std::string& batch) const;

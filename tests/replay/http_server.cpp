@@ -97,23 +97,29 @@ SSL_CTX* tls_context(const Certificate& certificate) {
 
 }  // namespace
 
-HttpServer::HttpServer(std::function<HttpAnswer(int, const HttpRequest&)> answer,
-                       const std::optional<Certificate>& certificate)
-    : answer_(std::move(answer)), tls_(certificate ? tls_context(*certificate) : nullptr) {
-  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+FileDescriptor listen_on_loopback(int& port) {
+  FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
-  if (listener_ < 0 || ::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::listen(listener_, 64) != 0 ||
-      ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (!listener.is_open() || ::bind(listener.get(), any, size) != 0 ||
+      ::listen(listener.get(), 64) != 0 || ::getsockname(listener.get(), any, &size) != 0) {
     throw std::runtime_error("no server on loopback");
   }
-  port_ = ntohs(address.sin_port);
+  port = ntohs(address.sin_port);
+  return listener;
+}
+
+HttpServer::HttpServer(std::function<HttpAnswer(int, const HttpRequest&)> answer,
+                       const std::optional<Certificate>& certificate)
+    : answer_(std::move(answer)),
+      tls_(certificate ? tls_context(*certificate) : nullptr),
+      listener_(listen_on_loopback(port_)) {
   acceptor_ = std::jthread([this] {
     while (true) {
-      const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      const int connection = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
       if (connection < 0) return;
       connections_.emplace_back([this, connection] { serve(connection); });
     }
@@ -121,10 +127,9 @@ HttpServer::HttpServer(std::function<HttpAnswer(int, const HttpRequest&)> answer
 }
 
 HttpServer::~HttpServer() {
-  ::shutdown(listener_, SHUT_RDWR);
+  ::shutdown(listener_.get(), SHUT_RDWR);
   acceptor_.join();
   connections_.clear();
-  ::close(listener_);
 }
 
 void HttpServer::serve(int socket) {

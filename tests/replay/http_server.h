@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "certificates.h"
+#include "harness/base/file_descriptor.h"
 
 namespace rekernel::testing {
 
@@ -28,6 +29,9 @@ struct HttpAnswer {
   /// Sent behind the head one by one, instead of `body`; their end is the connection's.
   std::vector<std::string> pieces = {};
 };
+
+/// A socket that listens on a free port of loopback, which is put into `port`.
+FileDescriptor listen_on_loopback(int& port);
 
 /// A web server on loopback, one answer a connection.
 class HttpServer {
@@ -53,8 +57,8 @@ class HttpServer {
 
   std::function<HttpAnswer(int, const HttpRequest&)> answer_;
   std::unique_ptr<SSL_CTX, FreeTls> tls_;
-  int listener_ = -1;
   int port_ = 0;
+  FileDescriptor listener_;
   mutable std::mutex mutex_;
   std::vector<HttpRequest> requests_;
   int at_once_ = 0;

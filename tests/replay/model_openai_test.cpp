@@ -1,6 +1,5 @@
 #include "replay/model_openai.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -540,17 +539,7 @@ TEST(OpenAi, NamesAServerThatSpeaksNoTls) {
 /// A port whose connections end as soon as they are made.
 class ClosedDoor {
  public:
-  ClosedDoor() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener_.get(), any, size) != 0 || ::listen(listener_.get(), 8) != 0 ||
-        ::getsockname(listener_.get(), any, &size) != 0) {
-      throw std::runtime_error("no port");
-    }
-    port_ = ntohs(address.sin_port);
+  ClosedDoor() : listener_(testing::listen_on_loopback(port_)) {
     thread_ = std::jthread([this] {
       while (true) {
         const FileDescriptor visitor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -564,8 +553,8 @@ class ClosedDoor {
   int visits() const { return visits_; }
 
  private:
-  FileDescriptor listener_;
   int port_ = 0;
+  FileDescriptor listener_;
   std::atomic<int> visits_ = 0;
   std::jthread thread_;
 };

@@ -48,7 +48,11 @@ struct BadgeEvidence {
   std::optional<double> strict_share;  ///< the largest over the seeds; nothing: no FP32 output
   /// Largest |err| ÷ tolerance of each stress case that was run, in the problem's order.
   std::vector<std::pair<std::string, double>> stress;
-  std::vector<std::string> digests;  ///< of the outputs of repeated runs, in hexadecimal
+  /// Digests of outputs, in hexadecimal: a group for each input that was run more than once, in
+  /// either process.
+  std::vector<std::vector<std::string>> digests;
+
+  bool repeats_agree() const;
 };
 
 /// Ceilings of the device, measured in the same process.
@@ -97,7 +101,8 @@ struct Evaluation {
   std::optional<BadgeEvidence> evidence;
 
   std::optional<Timing> timing;
-  std::optional<Witness> witness;  ///< of the same samples, by clocks out of the candidate's reach
+  /// Of the same samples, by clocks out of the candidate's reach: one for each of its processes.
+  std::vector<Witness> witnesses;
   Ceilings ceilings;
   std::int64_t floor_ns = 0;                ///< of the ceilings
   std::vector<ReferenceResult> references;  ///< the headline first
@@ -110,9 +115,12 @@ struct Evaluation {
   std::vector<std::pair<std::string, std::int64_t>> split_ns;
 
   std::vector<std::string> badges() const;
+  /// The lower of the median and the witnesses' medians: what has to be plausible. Needs a timing.
+  std::int64_t least_median_ns() const;
   const ReferenceResult* headline() const;
 };
 
+std::vector<std::vector<std::string>> digests_from_json(JsonReader reader);
 boost::json::object to_json(const KernelResources& kernel);
 KernelResources resources_from_json(JsonReader reader);
 boost::json::object to_json(const Ceilings& ceilings);

@@ -35,9 +35,8 @@ std::optional<Rejection> judge(Rig& rig, Trial& trial, const ClockCalibration& c
   if (!rejection) rejection = trial.time_samples(calibration);
   if (!rejection) rejection = trial.time_external_references();
   if (!rejection) {
-    rejection =
-        check_plausibility(std::min(result.timing->median_ns, result.witness->median_ns),
-                           rig.problem, report.evaluation.ceilings, rig.device.properties());
+    rejection = check_plausibility(result.least_median_ns(), rig.problem,
+                                   report.evaluation.ceilings, rig.device.properties());
   }
   if (!rejection) rejection = trial.look_for_company();
   result.conditions = rig.sampler.conditions();

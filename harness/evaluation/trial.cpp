@@ -108,15 +108,15 @@ std::optional<Rejection> Trial::check_determinism() {
   if (!number) return Rejection{Status::launch_failed, number.error().message};
   const Subject elsewhere{&repetition, *number, subject_.buffers};
   const Checker::SameInputs same(rig_.checker);
+  std::vector<std::string> digests;
   for (int i = 0; i < determinism_runs; ++i) {
     rig_.sampler.run(i == determinism_runs - 1 ? elsewhere : subject_, seed);
-    result_.evidence->digests.push_back(hexadecimal(rig_.checker.digest()));
+    digests.push_back(hexadecimal(rig_.checker.digest()));
     if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr)) return rejection;
   }
   rig_.end_repetition();
-  const std::vector<std::string>& digests = result_.evidence->digests;
-  result_.deterministic = std::all_of(digests.begin(), digests.end(),
-                                      [&](const auto& one) { return one == digests.front(); });
+  result_.evidence->digests = {digests};
+  result_.deterministic = result_.evidence->repeats_agree();
   if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
   rig_.laps.lap("determinism");
   return std::nullopt;
@@ -215,7 +215,7 @@ std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration
   auto samples = measure_interleaved(subjects, rig_.options.samples);
   if (rejection) return rejection;
   result_.timing = summarise(events_of(runs));
-  result_.witness = witness_of(calibration, runs);
+  result_.witnesses = {witness_of(calibration, runs)};
   for (const PreparedReference& reference : rig_.references) {
     ReferenceResult found = describe(reference);
     if (reference.unavailable.empty()) {
@@ -227,7 +227,7 @@ std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration
   }
   if (headline) note_noise(samples[repeated_headline]);
   rig_.laps.lap("timing");
-  rejection = check_clock(*result_.witness);
+  rejection = check_clock(result_.witnesses.front());
   for (const PreparedReference& reference : rig_.references) {
     const std::vector<RunTimes>& library = library_runs[reference.id];
     if (rejection || library.empty()) continue;

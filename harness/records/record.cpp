@@ -148,7 +148,7 @@ BadgeEvidence read_evidence(JsonReader reader) {
   for (auto& [name, ratio] : reader.required("stress").entries()) {
     evidence.stress.emplace_back(name, read_real(ratio));
   }
-  evidence.digests = reader.required("digests").strings(64, 16);
+  evidence.digests = digests_from_json(reader.required("digests"));
   reader.no_other_keys();
   return evidence;
 }

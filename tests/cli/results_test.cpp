@@ -41,7 +41,7 @@ BenchRow timed(const std::string& kernel, std::int64_t middle_ns, const std::str
   evaluation.badge_notes = "strict: no; robust: not tried; deterministic: repeated runs differ";
   evaluation.evidence.emplace();
   evaluation.evidence->strict_share = 2.0;
-  evaluation.evidence->digests = {"1", "2", "3"};
+  evaluation.evidence->digests = {{"1", "2", "3"}};
   evaluation.timing = summarise(samples_round(middle_ns));
   evaluation.ceilings = {4'280'000'000'000, 0};
   evaluation.floor_ns = floor_ns(problem, evaluation.ceilings, problem.matrix_products);

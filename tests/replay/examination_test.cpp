@@ -47,7 +47,7 @@ json::object honest_record(const Header& header) {
   for (const StressCase& stress : problem.stress_cases) {
     evaluation.evidence->stress.emplace_back(stress.name, 0.012345);
   }
-  evaluation.evidence->digests = {"00ff", "00ff", "00ff"};
+  evaluation.evidence->digests = {{"00ff", "00ff", "00ff"}};
   evaluation.timing = summarise(samples_round(600'000));
   evaluation.ceilings = {4'280'000'000'000, 0};
   evaluation.floor_ns = floor_ns(problem, evaluation.ceilings, problem.matrix_products);

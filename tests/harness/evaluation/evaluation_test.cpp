@@ -39,7 +39,7 @@ Evaluation complete_evaluation() {
   evaluation.references = {reference};
   evaluation.harness = "0123456789abcdef";
   evaluation.evidence =
-      BadgeEvidence{0.5, {{"large", std::numeric_limits<double>::infinity()}}, {"00ff"}};
+      BadgeEvidence{0.5, {{"large", std::numeric_limits<double>::infinity()}}, {{"00ff", "00fe"}}};
   evaluation.ceilings = {4'280'000'000'000, 0};
   evaluation.repeated_headline_ns = {4, 5};
   evaluation.conditions = {1980, 40, 500, 4, 0};

@@ -60,7 +60,7 @@ Evaluation honest(const std::string& kernel) {
   for (const StressCase& stress : problem.stress_cases) {
     evaluation.evidence->stress.emplace_back(stress.name, 0.01);
   }
-  evaluation.evidence->digests = {"00ff", "00ff", "00ff"};
+  evaluation.evidence->digests = {{"00ff", "00ff", "00ff"}};
   evaluation.timing = summarise(samples_round(550'000));
   evaluation.ceilings = {4'280'000'000'000, 0};
   evaluation.floor_ns = floor_ns(problem, evaluation.ceilings, problem.matrix_products);
@@ -131,7 +131,7 @@ const Forgery forgeries[] = {
     {"rows/0/evidence/strict_share", "\"1.5\"",
      "rows[0] (softmax/a_kernel): badges: strict, but evidence.strict_share is 1.5"},
     {"rows/0/evidence/stress", "{}", "rows[0] (softmax/a_kernel): evidence.stress."},
-    {"rows/0/evidence/digests", "[\"00ff\", \"00ff\", \"00fe\"]",
+    {"rows/0/evidence/digests", "[[\"00ff\", \"00ff\"], [\"00ff\", \"00fe\"]]",
      "rows[0] (softmax/a_kernel): evidence.digests: different"},
     {"rows/0/evidence/digests", "[]", "rows[0] (softmax/a_kernel): evidence.digests: 0, but"},
     {"rows/0/status", "\"wrong_result\"", "rows[0] (softmax/a_kernel): message: none, but"},

@@ -47,7 +47,9 @@ struct EvaluateOptions {
   std::chrono::seconds startup_deadline{60};  ///< driver, libraries, engine choice, compilation
   std::chrono::seconds run_deadline{120};     ///< checks and timing
 
-  bool takes_times() const { return mode == Mode::verdict || mode == Mode::noise; }
+  bool takes_times() const {
+    return mode == Mode::verdict || mode == Mode::noise || mode == Mode::blinding;
+  }
 };
 
 boost::json::object to_json(const EvaluateOptions& options);

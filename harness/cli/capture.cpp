@@ -45,7 +45,7 @@ std::string made_text(const Candidate& candidate, const fs::path& folder) {
                      counted(code_of(candidate.program).size(), "module");
   const std::vector<std::string> libraries = libraries_of(candidate.program);
   if (!libraries.empty()) text += ", kernels of " + joined(libraries);
-  return text + "\n";
+  return text + "\n  " + candidate.origin.note + "\n";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ as_root=()
 
 (cd "$release" && sha256sum --check --quiet SHA256SUMS)
 "${as_root[@]}" install -D -m 755 "$release"/rekernel-*-linux-x86_64 "$root/usr/local/bin/rekernel"
+"${as_root[@]}" install -m 644 "$release/librekernel_recorder.so" "$root/usr/local/bin/"
 "${as_root[@]}" mkdir -p "$root/project/results"
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 for folder in generated trajectories; do
@@ -28,4 +29,8 @@ expect 'cluster_with_prefetch' list
 expect 'byte for byte' replay softmax
 expect '| problem | kernel |' report --markdown
 expect '--to cpp|pytorch' export --help
+# Where no compiler is, the status is 1.
+found=$("${as_root[@]}" chroot "$root" /usr/local/bin/rekernel doctor --json) || true
+[[ $found == *'"/usr/local/bin/librekernel_recorder.so"'* ]] ||
+  { printf '%s\nrekernel doctor finds no recorder\n' "$found" && exit 1; }
 echo "runs in $root"

@@ -46,6 +46,12 @@ std::vector<ReferenceInfo> references_of(std::string_view problem) {
   return result;
 }
 
+std::optional<std::string> headline_id(std::string_view problem) {
+  const std::vector<ReferenceInfo> references = references_of(problem);
+  if (references.empty()) return std::nullopt;
+  return references.front().id;
+}
+
 Result<std::unique_ptr<Runnable>> make_reference(const ReferenceInfo& info, const Problem& problem,
                                                  const Bindings& bindings, const Device& device) {
   for (const Entry& entry : entries) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct ReferenceInfo {
 
 /// The references of a problem in table order, the headline first. Needs no GPU.
 std::vector<ReferenceInfo> references_of(std::string_view problem);
+/// The headline's id; nothing for a problem that no library solves.
+std::optional<std::string> headline_id(std::string_view problem);
 
 /// Prepares a reference on the current device: library handles, plans, workspaces and the choice of
 /// the fastest engine (remembered in cache_directory()/engines). `bindings` holds the problem's

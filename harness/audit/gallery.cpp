@@ -50,6 +50,13 @@ std::vector<Status> read_statuses(JsonReader reader) {
   return statuses;
 }
 
+double read_share(JsonReader reader) {
+  const double share = reader.real();
+  if (!(share > 0.0 && share <= 1.0))
+    reader.expect("a share of the tolerance, above 0 and at most 1");
+  return share;
+}
+
 Table gallery_table(const std::vector<Cheat>& cheats) {
   Table table;
   table.columns = {{"fixture"}, {"cheat"}, {"verdict"}, {"how it is caught"}, {"seen at"}};
@@ -59,6 +66,7 @@ Table gallery_table(const std::vector<Cheat>& cheats) {
       verdict += std::string(" or `") + to_string(other) + "`";
     }
     for (const std::string& badge : cheat.without_badges) verdict += ", not `" + badge + "`";
+    if (cheat.worst_error_at_least) verdict += ", its largest error shown";
     table.rows.push_back({"`" + cheat.folder.filename().string() + "`", cheat.cheat, verdict,
                           cheat.caught_by, cheat.source});
   }
@@ -91,6 +99,9 @@ Result<Cheat> load_cheat(const fs::path& folder) {
   }
   if (auto most = reader.optional("no_more_than_percent")) {
     cheat.no_more_than_percent = most->integer(1, largest_percent);
+  }
+  if (auto least = reader.optional("worst_error_at_least")) {
+    cheat.worst_error_at_least = read_share(*least);
   }
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;

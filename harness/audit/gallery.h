@@ -29,6 +29,9 @@ struct Cheat {
   std::optional<std::int64_t> no_faster_than_ns;
   /// The largest share of the headline reference, for cheats that pass and must not slow others.
   std::optional<std::int64_t> no_more_than_percent;
+  /// The least that its published error has to be, as a share of the tolerance, for cheats that
+  /// pass and are not always as wrong as in the runs that are timed.
+  std::optional<double> worst_error_at_least;
 
   bool allows(Status verdict) const;
 };

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 
 #include "harness/base/file_descriptor.h"
@@ -18,13 +18,6 @@ namespace rekernel {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path temporary_name(const fs::path& path) {
-  static std::atomic<unsigned> counter = 0;
-  fs::path result = path;
-  result += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(++counter);
-  return result;
-}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -97,8 +90,9 @@ Result<Ok> write_file_atomically(const fs::path& path, std::string_view content)
     std::error_code ignored;  // opening the file reports what matters
     fs::create_directories(path.parent_path(), ignored);
   }
-  const fs::path temporary = temporary_name(path);
-  ::unlink(temporary.c_str());  // left behind by a process of the same number that was killed
+  // A process of the same number, on another machine, may write the same file on a shared system.
+  fs::path temporary = path;
+  temporary += ".tmp." + random_digits();
   {
     const FileDescriptor file(
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -115,6 +109,13 @@ Result<Ok> write_file_atomically(const fs::path& path, std::string_view content)
     return error;
   }
   return Ok{};
+}
+
+std::string random_digits() {
+  std::random_device device;
+  std::string digits;
+  while (digits.size() < 16) digits += "0123456789abcdef"[device() % 16];
+  return digits;
 }
 
 std::string sha256_hex(std::string_view bytes) {

@@ -15,6 +15,10 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t max
 /// Writes to a temporary file beside `path`, then renames: readers see the old content or the new.
 Result<Ok> write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// 16 hexadecimal digits that nobody else has: for names on file systems that machines share, where
+/// a process's number is another's as well.
+std::string random_digits();
+
 /// Whether everything could be written; errno says why not.
 [[nodiscard]] bool write_all(int descriptor, std::string_view bytes);
 

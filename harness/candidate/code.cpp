@@ -1,5 +1,7 @@
 #include "harness/candidate/code.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -162,6 +164,16 @@ Result<std::vector<Code>> code_from_fields(std::string_view bytes) {
     modules.push_back({row->language, std::move((*fields)[i + 1])});
   }
   return modules;
+}
+
+Result<Ok> check_can_be_made(const fs::path& folder) {
+  std::error_code status;
+  fs::path above = fs::absolute(folder, status).parent_path();
+  while (above.has_relative_path() && !fs::exists(fs::symlink_status(above, status))) {
+    above = above.parent_path();
+  }
+  if (fs::is_directory(above, status) && ::access(above.c_str(), W_OK | X_OK) == 0) return Ok{};
+  return Error{above.string() + ": not a folder that can be written to"};
 }
 
 Result<Ok> write_candidate(const fs::path& folder, const Candidate& candidate) {

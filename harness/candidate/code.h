@@ -37,6 +37,9 @@ Result<Ok> check_words(const Code& code, const CompileOptions& options, const st
 std::string code_fields(const Program& program);
 Result<std::vector<Code>> code_from_fields(std::string_view bytes);
 
+/// Whether a folder can be made there, as far as rights tell.
+Result<Ok> check_can_be_made(const std::filesystem::path& folder);
+
 /// Writes plan and code into a new folder; nothing is left behind where that fails.
 Result<Ok> write_candidate(const std::filesystem::path& folder, const Candidate& candidate);
 

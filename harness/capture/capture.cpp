@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/candidate/code.h"
 #include "harness/capture/plan_maker.h"
 #include "harness/capture/recording.h"
 #include "harness/process/sandbox.h"
@@ -25,6 +27,7 @@ constexpr char driver_source[] =
 #include "capture_driver.inc"
     ;
 
+constexpr std::size_t max_program_bytes = 16u << 20;
 constexpr std::size_t max_answer_bytes = 1u << 20;
 constexpr std::size_t max_module_bytes = 48u << 20;
 /// Compilers of a program write their own files as well as the recorder its.
@@ -184,24 +187,77 @@ Result<Ok> check_sandbox() {
                "; REKERNEL_SANDBOX=off in the environment runs it with all that you may do"};
 }
 
+Result<Ok> check_recorder(const fs::path& recorder) {
+#ifdef REKERNEL_HAS_RECORDER
+  constexpr const char* reason = "it belongs beside the program, where the build puts it";
+#else
+  constexpr const char* reason = "this build found no CUPTI headers (cupti.h)";
+#endif
+  std::error_code status;
+  if (fs::exists(recorder, status)) return Ok{};
+  return Error{recorder.string() + " is missing: " + reason};
+}
+
+/// Whether the text has the name as a word, or takes names from elsewhere without saying which.
+bool may_have_name(std::string_view text, std::string_view name) {
+  const auto part_of_a_word = [&](std::size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const bool begins = at == 0 || !part_of_a_word(at - 1);
+    if (begins && !part_of_a_word(at + name.size())) return true;
+  }
+  return text.find("import *") != std::string_view::npos;
+}
+
+Result<Ok> check_program(const CaptureRequest& request) {
+  std::error_code status;
+  if (!fs::is_regular_file(request.program, status)) {
+    return Error{request.program.string() + ": not a file"};
+  }
+  const Result<std::string> text = read_file(request.program, max_program_bytes);
+  if (!text) return text.error();
+  if (!request.function) return Ok{};
+  if (!is_identifier(*request.function)) {
+    return Error{"function '" + one_line(*request.function, 64) +
+                 "': expected the name of a Python function"};
+  }
+  if (may_have_name(*text, *request.function)) return Ok{};
+  return Error{request.program.string() + ": the program has no '" + *request.function + "'"};
+}
+
+/// The candidate's name, by the validation that its plan will meet.
+Result<Ok> check_name(const std::string& name, const Problem& problem) {
+  const Candidate named = scaffold_candidate(problem, name);
+  const Result<Candidate> judged =
+      parse_candidate(candidate_json(named), code_of(named.program), "the candidate");
+  if (!judged) return judged.error();
+  return Ok{};
+}
+
 }  // namespace
 
-fs::path recorder_path() {
-  return fs::path(own_executable()).parent_path() / "librekernel_recorder.so";
+Result<fs::path> find_recorder() {
+  fs::path recorder = fs::path(own_executable()).parent_path() / "librekernel_recorder.so";
+  if (Result<Ok> there = check_recorder(recorder); !there) return there.error();
+  return recorder;
+}
+
+Result<Ok> check_request(const CaptureRequest& request, const Problem& problem) {
+  if (Result<Ok> sound = check_program(request); !sound) return sound;
+  return check_name(request.name, problem);
 }
 
 Result<Capture> capture_program(const CaptureRequest& request, const Problem& problem) {
+  if (Result<Ok> sound = check_request(request, problem); !sound) return sound.error();
+  if (Result<Ok> sandboxed = check_sandbox(); !sandboxed) return sandboxed.error();
+  if (Result<Ok> there = check_recorder(request.recorder); !there) return there.error();
   std::error_code status;
   const fs::path program = fs::canonical(request.program, status);
-  if (status || !fs::is_regular_file(program)) {
-    return Error{request.program.string() + ": not a file"};
-  }
+  if (status) return Error{request.program.string() + ": " + status.message()};
   const std::string where = request.program.string() + ": ";
-  if (Result<Ok> sandboxed = check_sandbox(); !sandboxed) return sandboxed.error();
-  if (!fs::exists(request.recorder, status)) {
-    return Error{request.recorder.string() +
-                 " is missing: this build found no CUPTI headers (cupti.h)"};
-  }
   const ScratchFolder scratch;
   if (scratch.path().empty()) return Error{"cannot make a temporary folder"};
   for (const char* folder : {"logs", "tmp"}) fs::create_directory(scratch.path() / folder);

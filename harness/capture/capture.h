@@ -34,8 +34,12 @@ struct Capture {
   std::vector<std::int64_t> device_ns;  ///< of their part on the device
 };
 
-/// The recorder, which the build puts beside this program.
-std::filesystem::path recorder_path();
+/// The recorder, which the build puts beside this program, or why it is not there.
+Result<std::filesystem::path> find_recorder();
+
+/// Everything that can be wrong with a request and be known before its program runs: the file, the
+/// function, the candidate's name. Needs neither a GPU nor PyTorch.
+Result<Ok> check_request(const CaptureRequest& request, const Problem& problem);
 
 /// Runs a program in the sandbox with the recorder beside it and makes a candidate of what it
 /// launched. Errors say what the program did that cannot be captured.

@@ -15,17 +15,32 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 
 WARM_UP_CALLS = 3
+LONGEST_LINE = 400
+SHORT_HEAD = 80  # of a line that is too long
 
 
 class Refusal(Exception):
     """Why a program cannot be captured, in one line."""
 
 
+# What compilers and linkers write before the reason, and what they write of a command that failed.
+REASON = re.compile(r"\b(fatal error|fatal|error)\s*:|undefined reference|cannot find -l")
+
+
 def one_line(error):
-    return " ".join(f"{type(error).__name__}: {error}".split())[:400]
+    """The error in a line. Where it is a compiler's log, its head and the line with the reason."""
+    text = f"{type(error).__name__}: {error}"
+    line = " ".join(text.split())
+    if len(line) <= LONGEST_LINE:
+        return line
+    reasons = [" ".join(part.split()) for part in text.splitlines()[1:] if REASON.search(part)]
+    ending = reasons[0] if reasons else line[-LONGEST_LINE // 2:]
+    ending = ending[-(LONGEST_LINE - SHORT_HEAD):]
+    return f"{line[:SHORT_HEAD]} … {ending}"
 
 
 def shape_text(tensor):

@@ -173,6 +173,14 @@ class PlanMaker {
   PlanMaker(const Recording& recording, const ModuleBytes& modules, const Problem& problem)
       : recording_(recording), module_bytes_(modules), problem_(problem) {}
 
+  /// What the plan has of the first call alone; empty where the two were the same.
+  std::string note() const {
+    if (padded_.empty()) return {};
+    return "; " + counted(differing_bytes_, "byte") +
+           " of parameters differed between the two recorded calls and are those of one: " +
+           joined(padded_) + (padded_.size() == most_padded_shown ? ", …" : "");
+  }
+
   Result<Program> make() {
     if (recording_.calls.size() < 2) {
       return Error{"recorded " + counted(recording_.calls.size(), "whole call") + "; expected 2"};
@@ -308,8 +316,8 @@ class PlanMaker {
   }
 
   /// Step i of both calls must do the same in the same places; which piece of the rest of the
-  /// memory it is may differ.
-  Result<Ok> compare(std::size_t i) const {
+  /// memory it is may differ, and so may padding.
+  Result<Ok> compare(std::size_t i) {
     const auto differs = [&](const std::string& what) {
       return Error{"step " + std::to_string(i) + " of the two recorded calls differs: " + what};
     };
@@ -317,7 +325,7 @@ class PlanMaker {
       return differs(std::to_string(steps_[0].size()) + " steps, then " +
                      std::to_string(steps_[1].size()));
     }
-    const auto& one = steps_[0][i].what;
+    auto& one = steps_[0][i].what;
     const auto& other = steps_[1][i].what;
     if (one.index() != other.index()) return differs("another kind of work");
     if (const auto* memset = std::get_if<RecordedMemset>(&one)) {
@@ -346,7 +354,8 @@ class PlanMaker {
     return first.tensor == second.tensor && first.offset == second.offset;
   }
 
-  std::string difference_of(const RecordedLaunch& one, const RecordedLaunch& other) const {
+  /// What differs; empty where nothing does but padding, which `one` then holds.
+  std::string difference_of(RecordedLaunch& one, const RecordedLaunch& other) {
     if (one.kernel != other.kernel) {
       return "kernel " + shown(one.kernel) + ", then " + shown(other.kernel);
     }
@@ -357,27 +366,77 @@ class PlanMaker {
       return kernel + "its grid, block, attributes or module";
     }
     for (std::size_t i = 0; i < one.parameters.size(); ++i) {
-      const RecordedParameter& first = one.parameters[i];
+      RecordedParameter& first = one.parameters[i];
       const RecordedParameter& second = other.parameters[i];
       const std::string parameter = kernel + "parameter " + std::to_string(i) + ", ";
-      if (first.addresses.size() != second.addresses.size()) return parameter + "its addresses";
-      for (std::size_t j = 0; j < first.addresses.size(); ++j) {
-        if (first.addresses[j].first != second.addresses[j].first ||
-            !same_place(first.addresses[j].second, second.addresses[j].second)) {
-          return parameter + "its addresses";
-        }
-      }
+      const std::string as_recorded = first.bytes;
+      if (may_hold_padding(first, second)) keep_chance_addresses_as_bytes(first, second);
+      if (!same_addresses(first, second)) return parameter + "its addresses";
       const std::string bytes = without_addresses(first);
-      const std::string again = without_addresses(second);
+      const std::string again = without_addresses(second, first);
       const auto [at, _] = std::mismatch(bytes.begin(), bytes.end(), again.begin(), again.end());
-      if (bytes != again) return parameter + "byte " + std::to_string(at - bytes.begin());
+      if (bytes == again && first.bytes == as_recorded) continue;
+      if (!may_hold_padding(first, second)) {
+        return parameter + "byte " + std::to_string(at - bytes.begin());
+      }
+      note_padding(one.kernel, i, without_addresses({as_recorded, first.addresses}), again);
     }
     return {};
   }
 
+  /// Whether every address of the first is there in the other, too, and in the same place. A scalar
+  /// that is an address in one call is one in the other.
+  bool same_addresses(const RecordedParameter& one, const RecordedParameter& other) const {
+    if (!may_hold_padding(one, other) && one.addresses.size() != other.addresses.size()) {
+      return false;
+    }
+    return std::all_of(one.addresses.begin(), one.addresses.end(), [&](const auto& first) {
+      return std::any_of(other.addresses.begin(), other.addresses.end(), [&](const auto& second) {
+        return first.first == second.first && same_place(first.second, second.second);
+      });
+    });
+  }
+
+  /// A scalar has none. What differs in a structure may have been left there by whoever used the
+  /// stack before; if it was not, the plan is judged for what it is.
+  static bool may_hold_padding(const RecordedParameter& one, const RecordedParameter& other) {
+    return one.bytes.size() > sizeof(std::int64_t) && one.bytes.size() == other.bytes.size();
+  }
+
+  /// What is an address in one call and none in the other came there by chance: it stays as the
+  /// bytes of the call in which it is none.
+  static void keep_chance_addresses_as_bytes(RecordedParameter& one,
+                                             const RecordedParameter& other) {
+    const auto in_other = [&](std::int64_t at) {
+      return std::any_of(other.addresses.begin(), other.addresses.end(),
+                         [&](const auto& address) { return address.first == at; });
+    };
+    std::erase_if(one.addresses, [&](const auto& address) {
+      const auto at = address.first;
+      if (in_other(at)) return false;
+      std::copy_n(other.bytes.begin() + at, 8, one.bytes.begin() + at);
+      return true;
+    });
+  }
+
+  void note_padding(const std::string& kernel, std::size_t parameter, const std::string& bytes,
+                    const std::string& again) {
+    std::size_t differing = 0;
+    for (std::size_t at = 0; at < bytes.size(); ++at) differing += bytes[at] != again[at] ? 1 : 0;
+    differing_bytes_ += differing;
+    if (padded_.size() == most_padded_shown) return;
+    padded_.push_back(shown(kernel) + ", parameter " + std::to_string(parameter));
+  }
+
   static std::string without_addresses(const RecordedParameter& parameter) {
+    return without_addresses(parameter, parameter);
+  }
+
+  /// The bytes of one parameter without the addresses of another.
+  static std::string without_addresses(const RecordedParameter& parameter,
+                                       const RecordedParameter& addresses) {
     std::string bytes = parameter.bytes;
-    for (const auto& [at, address] : parameter.addresses) {
+    for (const auto& [at, address] : addresses.addresses) {
       std::fill_n(bytes.begin() + at, 8, '\0');
     }
     return bytes;
@@ -637,6 +696,8 @@ class PlanMaker {
     return std::move(program_);
   }
 
+  static constexpr std::size_t most_padded_shown = 8;
+
   struct Range {
     std::string name;
     std::int64_t begin = 0;
@@ -651,6 +712,8 @@ class PlanMaker {
   std::map<std::string, LoadedModule> loaded_;
   std::vector<Code> used_;
   std::optional<int> device_;
+  std::size_t differing_bytes_ = 0;
+  std::vector<std::string> padded_;  ///< where they are; not all, if there are many
   Program program_;
 };
 
@@ -662,14 +725,15 @@ Result<Candidate> make_plan(const Recording& recording, const ModuleBytes& modul
   if (!recording.problem.empty()) {
     return Error{"the recorder: " + one_line(recording.problem, 200)};
   }
-  Result<Program> plan = PlanMaker(recording, modules, problem).make();
+  PlanMaker maker(recording, modules, problem);
+  Result<Program> plan = maker.make();
   if (!plan) return plan.error();
   Candidate candidate;
   candidate.problem = problem.id;
   candidate.name = name;
   candidate.arch = arch;
   candidate.idea = "Captured from " + program + ": the device code and launches of one call.";
-  candidate.origin.note = "captured from " + program;
+  candidate.origin.note = "captured from " + program + maker.note();
   candidate.program = *std::move(plan);
   // Everything in it is a stranger's: let the one validation judge it.
   Result<Candidate> judged =

@@ -45,7 +45,7 @@ std::string made_text(const Candidate& candidate, const fs::path& folder) {
                      counted(code_of(candidate.program).size(), "module");
   const std::vector<std::string> libraries = libraries_of(candidate.program);
   if (!libraries.empty()) text += ", kernels of " + joined(libraries);
-  return text + "\n";
+  return text + "\n  " + candidate.origin.note + "\n";
 }
 
 }  // namespace
@@ -80,7 +80,6 @@ int capture_command(const std::vector<std::string>& arguments) {
   }
   CaptureRequest request;
   request.program = parsed.get<std::string>("program");
-  request.recorder = recorder_path();
   if (parsed.has("function")) request.function = parsed.get<std::string>("function");
   request.name = parsed.has("name") ? parsed.get<std::string>("name") : name_from(request.program);
   request.device = parsed.get<int>("device");
@@ -96,6 +95,13 @@ int capture_command(const std::vector<std::string>& arguments) {
   if (fs::exists(folder)) {
     return bad_input({folder.string() + " exists already; choose another --name"});
   }
+  if (Result<Ok> possible = check_can_be_made(folder); !possible) {
+    return bad_input({"--into: " + possible.error().message});
+  }
+  if (Result<Ok> sound = check_request(request, *problem); !sound) return bad_input(sound.error());
+  Result<fs::path> recorder = find_recorder();
+  if (!recorder) return bad_input(recorder.error());
+  request.recorder = *std::move(recorder);
   const Result<GpuIdentity> gpu = identify_gpu(request.device);
   if (!gpu) return bad_input(gpu.error());
   const std::vector<Arch> archs = archs_on(gpu->capability);
@@ -127,7 +133,7 @@ int capture_command(const std::vector<std::string>& arguments) {
     EvaluateOptions evaluate_options;
     evaluate_options.samples = request.samples;
     evaluate_options.device = request.device;
-    evaluate_options.references = {library_reference_ids(problem->id).front()};
+    evaluate_options.references = headline_reference_ids(problem->id);
     LocalLauncher launcher(nullptr, [&](const std::string& holder) { progress.show(holder); });
     progress.show("evaluating …");
     const EvaluationReport report = launcher.evaluate(capture->candidate, evaluate_options);

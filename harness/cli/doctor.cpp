@@ -67,11 +67,8 @@ std::vector<Finding> examine() {
   }
   findings.push_back(
       finding("PyTorch", "PyTorch references (optional)", installed_pytorch_version(), same));
-  const std::filesystem::path recorder = recorder_path();
-  const bool recorder_built = std::filesystem::exists(recorder);
-  findings.push_back({"recorder", recorder_built,
-                      recorder_built ? recorder.string() : "built without CUPTI's headers",
-                      "capture"});
+  findings.push_back(finding("recorder", "capture", find_recorder(),
+                             [](const std::filesystem::path& path) { return path.string(); }));
   return findings;
 }
 

@@ -25,7 +25,7 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
   const std::vector<std::string> known = library_reference_ids(problem.id);
   const std::string& choice = arguments.get<std::string>("reference");
   if (choice == "headline") {
-    options.references = {known.front()};
+    options.references = headline_reference_ids(problem.id);
   } else if (choice == "all") {
     options.references = known;
   } else if (choice == "none") {

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 
@@ -78,7 +76,7 @@ Result<Ok> write_folder(const fs::path& folder, const std::vector<ExportedFile>&
   if (fs::exists(fs::symlink_status(folder))) {
     return Error{folder.string() + " exists already; remove it, or choose another with --into"};
   }
-  const fs::path scratch = folder.string() + ".new-" + std::to_string(::getpid());
+  const fs::path scratch = folder.string() + ".new-" + random_digits();
   std::error_code failure;
   const auto written = [&]() -> Result<Ok> {
     for (const ExportedFile& file : files) {

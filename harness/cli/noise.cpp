@@ -32,8 +32,11 @@ struct NoiseSubject {
 
 Result<NoiseSubject> noise_subject(const std::string& argument) {
   if (const Problem* problem = find_problem(argument)) {
-    return NoiseSubject{scaffold_candidate(*problem, "scaffold"),
-                        library_reference_ids(problem->id).front()};
+    const std::vector<std::string> headline = headline_reference_ids(problem->id);
+    if (headline.empty()) {
+      return Error{problem->id + " has no library reference to time; name a candidate folder"};
+    }
+    return NoiseSubject{scaffold_candidate(*problem, "scaffold"), headline.front()};
   }
   if (!std::filesystem::is_directory(argument)) {
     return Error{"'" + argument + "': expected a problem or a candidate folder"};

@@ -49,6 +49,11 @@ std::vector<std::string> library_reference_ids(const std::string& problem) {
   return ids;
 }
 
+std::vector<std::string> headline_reference_ids(const std::string& problem) {
+  const std::optional<std::string> headline = headline_id(problem);
+  return headline ? std::vector<std::string>{*headline} : std::vector<std::string>{};
+}
+
 Result<std::string> installed_pytorch_version() {
   // Asks the package's metadata: importing PyTorch takes seconds.
   std::FILE* output = ::popen(

@@ -15,6 +15,9 @@ ReferenceSource all_references();
 /// Ids of the library references of a problem, the headline first.
 std::vector<std::string> library_reference_ids(const std::string& problem);
 
+/// The headline alone; empty for a problem that no library solves.
+std::vector<std::string> headline_reference_ids(const std::string& problem);
+
 /// The version of the PyTorch that `python3` here would import.
 Result<std::string> installed_pytorch_version();
 bool pytorch_is_installed();

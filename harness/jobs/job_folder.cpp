@@ -6,7 +6,6 @@
 #include <array>
 #include <boost/json.hpp>
 #include <cstdlib>
-#include <random>
 
 #include "harness/base/files.h"
 #include "harness/base/harness_digest.h"
@@ -25,13 +24,6 @@ constexpr std::array folders = {"requests", "results", "batches", "logs"};
 std::string sealed(const std::string& payload) {
   return std::string(first_word) + " " + std::to_string(payload.size()) + " " +
          sha256_hex(payload) + "\n" + payload;
-}
-
-std::string random_digits() {
-  std::random_device device;
-  std::string digits;
-  while (digits.size() < 16) digits += "0123456789abcdef"[device() % 16];
-  return digits;
 }
 
 /// Opening the folder anew is also what makes a network file system look, as it is mounted by

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# release.sh FOLDER: builds the program for other machines into FOLDER, with its checksum, on Debian 12. Only
-# the C library stays outside of it, so that it runs on Debian 12 and on whatever is newer; CUDA's libraries
-# are opened where they are.
+# release.sh FOLDER: builds the program for other machines into FOLDER, on Debian 12: the program, the recorder
+# that `capture` looks for beside it, and their checksums. Only the C library stays outside of them, so that they
+# run on Debian 12 and on whatever is newer; CUDA's libraries are opened where they are.
 set -euo pipefail
 # shellcheck source=harness/setup/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -18,8 +18,13 @@ program=$root/build/release/rekernel
 version=$("$program" --version)
 mkdir -p "$1"
 name=rekernel-${version#rekernel }-linux-x86_64
+recorder=librekernel_recorder.so
+[[ -e $root/build/release/$recorder ]] || fail 'the recorder was not built: CUPTI has no headers here (cupti.h)'
 strip -o "$1/$name" "$program"
-outside=$(ldd "$1/$name" | awk '{print $1}' | grep -vE '^(linux-vdso|libc|libm|libdl|libpthread|librt)\.so|^/lib64/ld-linux') || true
-[[ -z $outside ]] || fail "the program needs $outside"
-(cd "$1" && sha256sum "$name" >SHA256SUMS)
-note "made $1/$name"
+strip --strip-unneeded -o "$1/$recorder" "$root/build/release/$recorder"
+for file in "$name" "$recorder"; do
+  outside=$(ldd "$1/$file" | awk '{print $1}' | grep -vE '^(linux-vdso|libc|libm|libdl|libpthread|librt)\.so|^/lib64/ld-linux') || true
+  [[ -z $outside ]] || fail "$file needs $outside"
+done
+(cd "$1" && sha256sum "$name" "$recorder" >SHA256SUMS)
+note "made $1/$name and $1/$recorder"

@@ -85,6 +85,24 @@ TEST(Gallery, AFixtureMayNameOtherStatusesThatAreAsGood) {
   EXPECT_FALSE(load(R"("passed")").ok());
 }
 
+TEST(Gallery, AFixtureMayNameTheLeastErrorThatHasToBeShown) {
+  const TemporaryFolder root;
+  const fs::path folder = root.path() / "tests/adversarial/one";
+  fs::create_directories(folder);
+  const auto load = [&](const std::string& share) {
+    std::ofstream(folder / "expected.json")
+        << R"({"status": "passed", "cheat": "one", "caught_by": "one", "worst_error_at_least": )"
+        << share << "}";
+    return load_cheat(folder);
+  };
+  const Result<Cheat> cheat = load("0.02");
+  ASSERT_TRUE(cheat.ok()) << cheat.error().message;
+  EXPECT_EQ(cheat->worst_error_at_least, 0.02);
+  for (const char* share : {"0", "-1", "1.5", "1e999", R"("0.02")"}) {
+    EXPECT_FALSE(load(share).ok()) << share;
+  }
+}
+
 /// Whether the verdict needs no GPU.
 bool is_early(const Cheat& cheat) {
   return cheat.status == Status::invalid_plan || cheat.status == Status::compile_failed ||
@@ -193,6 +211,10 @@ TEST_P(GpuAdversarial, GetsItsStatus) {
   const std::vector<std::string> badges = evaluation->badges();
   for (const std::string& badge : fixture.without_badges) {
     EXPECT_EQ(std::count(badges.begin(), badges.end(), badge), 0) << badge;
+  }
+  if (fixture.worst_error_at_least) {
+    ASSERT_TRUE(evaluation->errors.has_value());
+    EXPECT_GE(evaluation->errors->worst_tolerance_ratio, *fixture.worst_error_at_least);
   }
   if (fixture.no_faster_than_ns) {
     ASSERT_TRUE(evaluation->timing.has_value());

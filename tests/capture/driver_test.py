@@ -53,6 +53,31 @@ def inputs_of(*shapes):
 LAYERNORM = inputs_of(("x", [4, 8]), ("weight", [8]), ("bias", [8]))
 
 
+class Errors(unittest.TestCase):
+    COMMAND = "[1/2] /usr/local/cuda/bin/nvcc " + "-I/usr/lib/python3/dist-packages/torch/include " * 20 + "-c cuda.cu\n"
+
+    def test_a_short_one_stays(self):
+        self.assertEqual(driver.one_line(RuntimeError("two\nlines")), "RuntimeError: two lines")
+
+    def test_of_a_build_the_line_with_the_error_is_shown(self):
+        for reason in ("nvcc fatal   : Unsupported gpu architecture 'sm_70'",
+                       'cuda.cu(12): error: identifier "blockIdy" is undefined',
+                       "main.cpp:1:10: fatal error: nowhere.h: No such file or directory",
+                       "/usr/bin/ld: main.o: undefined reference to `launch(int)'"):
+            log = ("Error building extension 'own': " + self.COMMAND + "FAILED: cuda.o \n" + self.COMMAND + reason
+                   + "\nninja: build stopped: subcommand failed.\n" + "later " * 200)
+            line = driver.one_line(RuntimeError(log))
+            self.assertTrue(line.startswith("RuntimeError: Error building extension 'own': [1/2]"), line)
+            self.assertTrue(line.endswith(" … " + " ".join(reason.split())), line)
+            self.assertLessEqual(len(line), 410)
+
+    def test_of_another_long_one_both_ends_are_shown(self):
+        line = driver.one_line(ValueError("begins " + "x" * 1000 + " the reason"))
+        self.assertTrue(line.startswith("ValueError: begins xxx"), line)
+        self.assertTrue(line.endswith("xxx the reason"), line)
+        self.assertLessEqual(len(line), 410)
+
+
 class Names(unittest.TestCase):
     def refusal(self, inputs, given):
         with self.assertRaises(driver.Refusal) as caught:

@@ -95,6 +95,13 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("capture no_such_problem -- p.py", "unknown problem 'no_such_problem'");
   expect_bad_input("capture softmax --samples 3 -- p.py", "--samples: expected 10 to 10000");
   expect_bad_input("capture softmax --deadline 0 -- p.py", "--deadline: expected 1 to 86400");
+  const std::string program = (folder_ / "p.py").string();
+  write("p.py", "def softmax(x):\n  return x\n");
+  expect_bad_input("capture softmax -- /nonexistent.py", "/nonexistent.py: not a file");
+  expect_bad_input("capture softmax --name c_Softmax -- " + program, "c_Softmax");
+  expect_bad_input("capture softmax --function soft -- " + program, "the program has no 'soft'");
+  expect_bad_input("capture softmax --into " + program + " -- " + program,
+                   "--into: " + program + ": not a folder that can be written to");
   expect_bad_input("check /nonexistent", "/nonexistent");
   expect_bad_input("report --json --csv", "--json and --csv: expected one of them");
   expect_bad_input("replay --csv", "--csv: expected one trajectory");
@@ -315,7 +322,8 @@ TEST_F(Command, EvaluateWithoutAGpuSaysSo) {
   if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
   ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
   expect_bad_input("evaluate " + (folder_ / "mine").string(), "no NVIDIA driver");
-  expect_bad_input("capture softmax -- p.py", "no NVIDIA driver");
+  write("p.py", "def softmax(x):\n  return x\n");
+  expect_bad_input("capture softmax -- " + (folder_ / "p.py").string(), "no NVIDIA driver");
 }
 
 TEST_F(Command, ExportTakesWhatIsWrittenInCudaAlone) {

@@ -29,6 +29,11 @@ TEST(References, EveryProblemHasOneHeadlineThatComesFirst) {
   }
 }
 
+TEST(References, AProblemMayHaveNoHeadline) {
+  EXPECT_EQ(headline_id("matmul_fp32"), "cublas_fp32");
+  EXPECT_EQ(headline_id("no_such_problem"), std::nullopt);
+}
+
 TEST(References, NoProblemNamesAnIdTwice) {
   for (const Problem& problem : catalog()) {
     std::vector<std::string> ids = ids_of(problem.id);

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -79,6 +81,29 @@ TEST_F(Files, WriteErrorsLeaveNothingBehind) {
   std::ofstream(folder_ / "taken" / "inner") << "x";
   EXPECT_FALSE(write_file_atomically(folder_ / "taken", "y").ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 2);
+}
+
+TEST_F(Files, WhatAProcessOfTheSameNumberElsewhereWritesIsLeftAlone) {
+  const fs::path path = folder_ / "results";
+  std::vector<fs::path> others;
+  for (int i = 1; i <= 64; ++i) {
+    others.push_back(path.string() + ".tmp." + std::to_string(::getpid()) + "." +
+                     std::to_string(i));
+    std::ofstream(others.back()) << "of another machine";
+  }
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(write_file_atomically(path, "ours").ok());
+  EXPECT_EQ(read_file(path).value(), "ours");
+  for (const fs::path& other : others) EXPECT_TRUE(fs::exists(other)) << other;
+}
+
+TEST(RandomDigits, AreNobodyElses) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) {
+    const std::string digits = random_digits();
+    EXPECT_EQ(digits.size(), 16u);
+    EXPECT_EQ(digits.find_first_not_of("0123456789abcdef"), std::string::npos);
+    EXPECT_TRUE(seen.insert(digits).second) << digits;
+  }
 }
 
 TEST(Sha256, KnownDigests) {

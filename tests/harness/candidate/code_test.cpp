@@ -179,6 +179,15 @@ TEST_F(CodeFolder, IsWrittenWholeAndReadBack) {
             folder_.string() + ": cannot be made; it exists already");
 }
 
+TEST_F(CodeFolder, IsKnownBeforeToHaveAPlaceOrNone) {
+  EXPECT_TRUE(check_can_be_made(root_ / "new" / "newer" / "mine").ok());
+  EXPECT_FALSE(fs::exists(root_ / "new"));
+  EXPECT_TRUE(check_can_be_made("mine").ok());
+  std::ofstream(root_ / "file") << "text";
+  EXPECT_EQ(check_can_be_made(root_ / "file" / "mine").error().message,
+            (root_ / "file").string() + ": not a folder that can be written to");
+}
+
 TEST(Code, TravelsBetweenProcesses) {
   const Candidate candidate = parse_candidate(plan, two_modules(), "k").value();
   const std::string bytes = code_fields(candidate.program);

@@ -163,6 +163,66 @@ TEST(PlanMaker, WantsTheSameLaunchesTwice) {
   EXPECT_EQ(once.error().message, "recorded 1 whole call; expected 2");
 }
 
+/// Both calls with a structure of 16 bytes in the place of the last parameter, and pointers in it.
+Changed with_structures(const std::string& first, const std::string& second,
+                        const std::string& first_pointers = "",
+                        const std::string& second_pointers = "") {
+  const std::string last = R"({"offset":32,"bytes":"0000000000000000"})";
+  const auto structure = [](const std::string& bytes, const std::string& pointers) {
+    return R"({"offset":32,"bytes":")" + bytes + "\"" +
+           (pointers.empty() ? "" : ",\"pointers\":[" + pointers + "]") + "}";
+  };
+  return Changed()
+      .with(last, structure(first, first_pointers), 1)
+      .with(last, structure(second, second_pointers), 1);
+}
+
+TEST(PlanMaker, TakesPaddingFromTheFirstCall) {
+  const Result<Candidate> same = with_structures(std::string(32, '1'), std::string(32, '1')).plan();
+  ASSERT_TRUE(same.ok()) << same.error().message;
+  EXPECT_EQ(same->origin.note, "captured from triton_softmax.py");
+  const Result<Candidate> candidate =
+      with_structures("01000000aabbccdd0200000003000000", "01000000000000ff0200000003000000")
+          .plan();
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  EXPECT_EQ(candidate->origin.note,
+            "captured from triton_softmax.py; 4 bytes of parameters differed between the two "
+            "recorded calls and are those of one: row_softmax, parameter 4");
+  const auto& argument = std::get<BytesArgument>(launch_at(*candidate, 0).args.at(4));
+  EXPECT_EQ(argument.bytes, std::string("\x01\0\0\0\xaa\xbb\xcc\xdd\x02\0\0\0\x03\0\0\0", 16));
+}
+
+TEST(PlanMaker, TakesForPaddingWhatIsAnAddressInOneCallAlone) {
+  const std::string at_zero = "[0," + std::string(elsewhere) + "]";
+  const std::string with = "00101000000000000500000000000000";
+  const std::string without = "00000000000000ff0500000000000000";
+  for (const bool first : {true, false}) {
+    const Result<Candidate> candidate = (first ? with_structures(with, without, at_zero)
+                                               : with_structures(without, with, "", at_zero))
+                                            .plan();
+    ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+    const auto& argument = std::get<BytesArgument>(launch_at(*candidate, 0).args.at(4));
+    EXPECT_TRUE(argument.addresses.empty());
+    EXPECT_TRUE(candidate->program.workspaces.empty());
+    EXPECT_NE(candidate->origin.note.find("; 3 bytes of parameters differed"), std::string::npos)
+        << candidate->origin.note;
+    EXPECT_EQ(argument.bytes, std::string("\0\0\0\0\0\0\0\xff\x05\0\0\0\0\0\0\0", 16));
+  }
+  const Result<Candidate> both = with_structures(with, with, at_zero, at_zero).plan();
+  ASSERT_TRUE(both.ok()) << both.error().message;
+  EXPECT_EQ(std::get<BytesArgument>(launch_at(*both, 0).args.at(4)).addresses.size(), 1u);
+}
+
+TEST(PlanMaker, WantsTheSameAddressesInAStructure) {
+  const std::string output =
+      R"([0,{"address":139763168313344,"start":139763168313344,"bytes":1073741824,"type":2,"managed":0,"device":0}])";
+  EXPECT_EQ(with_structures("000000261d7f00000000000000000000", "00101000000000000000000000000000",
+                            output, "[0," + std::string(elsewhere) + "]")
+                .complaint(),
+            "step 0 of the two recorded calls differs: kernel row_softmax: parameter 4, its "
+            "addresses");
+}
+
 TEST(PlanMaker, WantsOneRowOfWork) {
   const std::string other_stream = R"({"event":"call","name":"cuMemsetD8Async","thread":1091,)"
                                    R"("stream":77,"to":)" +

@@ -21,7 +21,7 @@ constexpr std::int64_t matrix_extent = 8192;
 constexpr std::int64_t longest_pause_ns = 100000;
 constexpr int calibration_warm_ups = 1;
 /// In each process of the candidate.
-constexpr int calibration_runs = 8;
+constexpr int calibration_runs = 6;
 constexpr int reference_runs = 12;
 
 std::vector<CompiledInvariant> compiled_invariants(const Problem& problem, OwnPrograms& programs) {

@@ -32,7 +32,7 @@ struct PlannedRun {
 struct ScheduleRequest {
   int processes = 2;
   int timed = 60;
-  int judged = 60;  ///< of the timed runs, at least all that are repeated
+  int judged = 60;  ///< of the timed runs; those that are repeated are among them
   int watched = 0;  ///< of all runs
   /// Timed runs that are repeated: so many in the same process, and as many in the other one.
   int repeats = 2;

@@ -19,13 +19,13 @@ using Mode = EvaluateOptions::Mode;
 /// Timed runs are judged: all of them where that takes no longer than the first, else a random
 /// part, and never fewer than the second. Of a kernel that is wrong in every second run, and it
 /// takes as many to move a median, 12 judged ones miss one in 4096.
-constexpr std::chrono::milliseconds timed_checks_budget{150};
+constexpr std::chrono::milliseconds timed_checks_budget{100};
 constexpr int fewest_timed_checks = 12;
 /// Of stress inputs, as many different ones as this allows, and each in several runs: outputs that
 /// are equal bit for bit are judged once. A kernel that is careful in a share c of its runs, less
 /// than half where it gains by the others, escapes a stress case with a chance of c to the power of
 /// the case's runs, six of them.
-constexpr std::chrono::milliseconds stress_checks_budget{100};
+constexpr std::chrono::milliseconds stress_checks_budget{50};
 constexpr int most_inputs_per_case = 3;
 constexpr int stress_runs = 3;
 constexpr int repeats = 2;
@@ -34,6 +34,8 @@ constexpr int watched_runs = 4;
 /// How long a process that was hung up on may take to leave the GPU.
 constexpr std::chrono::seconds farewell{3};
 constexpr int external_blocks = 5;
+/// The headline's second name, which shows the noise, has a sample for so many of the first.
+constexpr int samples_a_repeated_one = 2;
 
 int affordable(std::chrono::nanoseconds budget, std::chrono::nanoseconds each) {
   return static_cast<int>(
@@ -257,7 +259,7 @@ std::optional<Rejection> Trial::time(const ScheduleRequest& request,
                         return std::int64_t{0};  // kept with the runs
                       },
                       static_cast<int>(runs.size())});
-  const auto reference_subject = [&](const std::string& name, std::size_t reference) {
+  const auto reference_subject = [&](const std::string& name, std::size_t reference, int count) {
     return TimedSubject{name,
                         [&, reference] {
                           if (rejection) return std::int64_t{0};
@@ -265,14 +267,17 @@ std::optional<Rejection> Trial::time(const ScheduleRequest& request,
                           all.push_back(instruments_.run_reference(reference));
                           return all.back().events_ns;
                         },
-                        options_.samples};
+                        count};
   };
   for (std::size_t i = 0; i < references_.size(); ++i) {
     if (!references_[i].unavailable.empty()) continue;
-    subjects.push_back(reference_subject(references_[i].id, i));
+    subjects.push_back(reference_subject(references_[i].id, i, options_.samples));
   }
   const std::optional<std::size_t> headline_index = headline();
-  if (headline_index) subjects.push_back(reference_subject(repeated_headline, *headline_index));
+  if (headline_index) {
+    const int count = std::max(1, options_.samples / samples_a_repeated_one);
+    subjects.push_back(reference_subject(repeated_headline, *headline_index, count));
+  }
 
   auto samples = measure_interleaved(subjects);
   runs.add_digests(*result_.evidence);

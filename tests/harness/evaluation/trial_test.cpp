@@ -165,7 +165,7 @@ TEST_F(TrialTest, AnHonestKernelPassesWithItsBadges) {
   EXPECT_EQ(result.timing->median_ns, kernel_ns);
   ASSERT_EQ(result.witnesses.size(), 2u);
   EXPECT_EQ(result.witnesses[1].median_ns, kernel_ns);
-  EXPECT_EQ(instruments.reference_runs, 120);
+  EXPECT_EQ(instruments.reference_runs, 90);
   EXPECT_EQ(result.references.at(0).timing.median_ns, 1000000);
   EXPECT_TRUE(result.references.at(0).errors);
   EXPECT_EQ(result.evidence->stress.size(), problem.stress_cases.size());

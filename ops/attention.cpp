@@ -4,6 +4,7 @@
 
 #include "ops/operators.h"
 #include "ops/oracle.h"
+#include "ops/stress.h"
 
 namespace rekernel {
 
@@ -233,6 +234,7 @@ Problem make_attention(const AttentionSizes& sizes, bool causal, std::int64_t wo
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 4 * sizes.batch * sizes.heads * pairs * sizes.head_dim;
   problem.matrix_products = 1;
+  add_uneven_cases(problem, sizes.head_dim);
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(sizes, workspace_bytes);
   problem.scaffold = scaffold(sizes);

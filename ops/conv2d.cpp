@@ -1,4 +1,5 @@
 #include "ops/convolution.h"
+#include "ops/stress.h"
 
 namespace rekernel {
 
@@ -44,6 +45,7 @@ Problem make_conv2d(const ConvolutionSizes& sizes) {
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
   problem.matrix_products = 1;
+  add_uneven_cases(problem, sizes.width);
   problem.host_oracle = host_convolution;
   problem.device_oracle.source = "#include \"problem.h\"\n" + gemm_source();
   add_convolution(problem.device_oracle, sizes, "truth");

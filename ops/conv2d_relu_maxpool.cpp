@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "ops/convolution.h"
+#include "ops/stress.h"
 
 namespace rekernel {
 
@@ -119,6 +120,7 @@ Problem make_conv2d_relu_maxpool(const ConvolutionSizes& sizes) {
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
   problem.matrix_products = 1;
+  add_uneven_cases(problem, sizes.width);
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(sizes, output.elements());
   problem.scaffold = scaffold(output.elements());

@@ -1,6 +1,7 @@
 #include "ops/inputs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -24,12 +25,15 @@ struct Quad {
   float value[4];
 };
 
-__device__ __forceinline__ Quad draw_quad(Index seed, unsigned stream, int kind, float a, float b,
-                                          Index quad) {
+__device__ __forceinline__ Quad draw_quad(Index seed, unsigned stream,
+                                          const random::Parameters& parameters, Index quad) {
   const random::Words words = random::words_of_quad(seed, stream, quad);
+  const unsigned place = random::outlier_place(parameters, quad);
   Quad drawn;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) drawn.value[i] = random::draw(kind, a, b, words.word[i]);
+  for (int i = 0; i < 4; ++i) {
+    drawn.value[i] = random::draw(parameters, words.word[i], 4 * quad + i, place);
+  }
   return drawn;
 }
 
@@ -60,12 +64,11 @@ __device__ __forceinline__ void store_quad(unsigned short* at, const unsigned (&
 }
 
 template <class T>
-__device__ __forceinline__ void fill(T* data, Index count, Index seed, unsigned stream, int kind,
-                                     double a, double b) {
+__device__ __forceinline__ void fill(T* data, Index count, Index seed, unsigned stream,
+                                     const random::Parameters& parameters) {
   const Index step = Index{1} * gridDim.x * blockDim.x;
-  const float a_float = random::to_float(a), b_float = random::to_float(b);
   for (Index quad = Index{1} * blockIdx.x * blockDim.x + threadIdx.x; 4 * quad < count; quad += step) {
-    const Quad drawn = draw_quad(seed, stream, kind, a_float, b_float, quad);
+    const Quad drawn = draw_quad(seed, stream, parameters, quad);
     unsigned bits[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) bits[i] = bits_as(drawn.value[i], data);
@@ -82,12 +85,11 @@ __device__ __forceinline__ void fill(T* data, Index count, Index seed, unsigned 
 
 template <class T>
 __device__ __forceinline__ void verify(const T* data, Index count, Index seed, unsigned stream,
-                                       int kind, double a, double b, Index* mismatches) {
+                                       const random::Parameters& parameters, Index* mismatches) {
   const Index step = Index{1} * gridDim.x * blockDim.x;
-  const float a_float = random::to_float(a), b_float = random::to_float(b);
   Index different = 0;
   for (Index quad = Index{1} * blockIdx.x * blockDim.x + threadIdx.x; 4 * quad < count; quad += step) {
-    const Quad drawn = draw_quad(seed, stream, kind, a_float, b_float, quad);
+    const Quad drawn = draw_quad(seed, stream, parameters, quad);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const Index index = 4 * quad + i;
@@ -100,17 +102,25 @@ __device__ __forceinline__ void verify(const T* data, Index count, Index seed, u
 }  // namespace rekernel::inputs
 
 // 1024 threads twice a multiprocessor: full occupancy at any block size.
+#define REKERNEL_PARAMETERS                                                                       \
+  int kind, float a, float b, float row_a, float row_b, unsigned long long row_begin,             \
+      unsigned long long row_end, unsigned stretch_bits, unsigned has_outliers, float outlier,    \
+      unsigned key
 #define REKERNEL_INPUT_KERNELS(dtype, T)                                                          \
   extern "C" __global__ void __launch_bounds__(1024, 2)                                           \
       fill_##dtype(T* data, unsigned long long count, unsigned long long seed, unsigned stream,   \
-                   int kind, double a, double b) {                                                \
-    rekernel::inputs::fill(data, count, seed, stream, kind, a, b);                                \
+                   REKERNEL_PARAMETERS) {                                                         \
+    rekernel::inputs::fill(data, count, seed, stream,                                             \
+                           {kind, a, b, row_a, row_b, row_begin, row_end, stretch_bits,           \
+                            has_outliers, outlier, key});                                         \
   }                                                                                               \
   extern "C" __global__ void __launch_bounds__(1024, 2)                                           \
       verify_##dtype(const T* data, unsigned long long count, unsigned long long seed,            \
-                     unsigned stream, int kind, double a, double b,                               \
-                     unsigned long long* mismatches) {                                            \
-    rekernel::inputs::verify(data, count, seed, stream, kind, a, b, mismatches);                  \
+                     unsigned stream, REKERNEL_PARAMETERS, unsigned long long* mismatches) {      \
+    rekernel::inputs::verify(data, count, seed, stream,                                           \
+                             {kind, a, b, row_a, row_b, row_begin, row_end, stretch_bits,         \
+                              has_outliers, outlier, key},                                        \
+                             mismatches);                                                         \
   }
 REKERNEL_INPUT_KERNELS(f16, unsigned short)
 REKERNEL_INPUT_KERNELS(f32, float)
@@ -135,12 +145,42 @@ std::uint32_t tensor_stream(const std::string& tensor_name) {
   return hash;
 }
 
+random::Parameters input_parameters(const Distribution& distribution, std::uint64_t seed,
+                                    std::uint32_t stream) {
+  // Words of a counter that no element has.
+  const random::Words places = random::words_of_quad(seed, stream, ~0ull);
+  random::Parameters parameters{};
+  parameters.kind = static_cast<int>(distribution.kind);
+  parameters.a = random::to_float(distribution.a);
+  parameters.b = random::to_float(distribution.b);
+  parameters.stretch_bits = 2;
+  parameters.key = places.word[0];
+  if (const auto& odd = distribution.odd_row) {
+    if (odd->rows < 1 || odd->elements < 1) throw std::logic_error("input_parameters: no row");
+    const std::uint64_t row = places.word[1] % static_cast<std::uint64_t>(odd->rows);
+    parameters.row_begin = row * static_cast<std::uint64_t>(odd->elements);
+    parameters.row_end = parameters.row_begin + static_cast<std::uint64_t>(odd->elements);
+    parameters.row_a = random::to_float(odd->mean);
+    parameters.row_b = random::to_float(odd->deviation);
+  }
+  if (const auto& outliers = distribution.outliers) {
+    const auto stretch = static_cast<std::uint64_t>(outliers->stretch);
+    if (stretch < 4 || !std::has_single_bit(stretch) || stretch > 1u << 31) {
+      throw std::logic_error("input_parameters: a stretch is a power of two from 4 up");
+    }
+    parameters.stretch_bits = static_cast<unsigned>(std::countr_zero(stretch));
+    parameters.has_outliers = 1;
+    parameters.outlier = random::to_float(outliers->value);
+  }
+  return parameters;
+}
+
 double input_value(const Distribution& distribution, DType dtype, std::uint64_t seed,
                    std::uint32_t stream, std::uint64_t index) {
+  const random::Parameters parameters = input_parameters(distribution, seed, stream);
   const random::Words words = random::words_of_quad(seed, stream, index / 4);
-  return rounded_to(
-      dtype, random::draw(static_cast<int>(distribution.kind), random::to_float(distribution.a),
-                          random::to_float(distribution.b), words.word[index % 4]));
+  return rounded_to(dtype, random::draw(parameters, words.word[index % 4], index,
+                                        random::outlier_place(parameters, index / 4)));
 }
 
 HostInputs host_inputs(const Problem& problem, std::uint64_t seed) {

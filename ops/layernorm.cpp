@@ -3,6 +3,7 @@
 
 #include "ops/operators.h"
 #include "ops/oracle.h"
+#include "ops/stress.h"
 
 namespace rekernel {
 
@@ -186,6 +187,7 @@ Problem make_layernorm(std::int64_t batch, std::int64_t channels, std::int64_t h
       {"constant", {{"x", constant(5.0)}}},  // no variance: leaves the bias
       {"zeros", {{"x", constant(0.0)}}},     // leaves the bias
   };
+  add_uneven_cases(problem, features);
   problem.min_bytes = bytes_moved_once(problem.tensors);
   // One for the mean, three for the variance, four to normalise, scale and shift.
   problem.operations = 8 * batch * features;

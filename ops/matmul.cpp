@@ -1,5 +1,6 @@
 #include "ops/operators.h"
 #include "ops/oracle.h"
+#include "ops/stress.h"
 
 namespace rekernel {
 
@@ -130,6 +131,7 @@ Problem make_matmul_fp32(std::int64_t m, std::int64_t n, std::int64_t k) {
       {"constant", {{"a", constant(0.1)}, {"b", constant(0.3)}}},
       {"zeros", {{"a", constant(0.0)}}},
   };
+  add_uneven_cases(problem, k);
   return problem;
 }
 
@@ -152,6 +154,7 @@ Problem make_matmul_fp16(std::int64_t m, std::int64_t n, std::int64_t k) {
       {"constant", {{"a", constant(0.1)}, {"b", constant(0.3)}}},
       {"zeros", {{"a", constant(0.0)}}},
   };
+  add_uneven_cases(problem, k);
   return problem;
 }
 

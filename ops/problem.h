@@ -21,6 +21,23 @@ struct Distribution {
   Kind kind = Kind::normal;
   double a = 0.0;  ///< normal: mean; uniform: lower bound; constant: the value
   double b = 1.0;  ///< normal: standard deviation; uniform: upper bound; constant: unused
+
+  /// One row, which the seed chooses, is drawn normally in its own way; a deviation of 0 makes it
+  /// constant.
+  struct OddRow {
+    std::int64_t rows = 0;      ///< from the start of the tensor, of which one is odd
+    std::int64_t elements = 0;  ///< of a row
+    double mean = 0.0;
+    double deviation = 1.0;
+  };
+  std::optional<OddRow> odd_row = {};
+  /// Of each stretch of so many elements, a power of two of at least 4, one has this value, at a
+  /// place that the seed chooses.
+  struct Outliers {
+    std::int64_t stretch = 0;
+    double value = 0.0;
+  };
+  std::optional<Outliers> outliers = {};
 };
 
 /// "normal", "uniform", "constant"

@@ -113,12 +113,48 @@ REKERNEL_ANYWHERE float standard_normal(unsigned word) {
   return float_of_bits(bits_of(multiply(x, p)) ^ (word & 0x80000000u));
 }
 
-/// One element before it is rounded to the tensor's dtype. `kind` is Distribution::Kind: normal
-/// with mean a and deviation b, uniform between a and b, or the constant a.
-REKERNEL_ANYWHERE float draw(int kind, float a, float b, unsigned word) {
-  if (kind == 0) return multiply_add(b, standard_normal(word), a);
-  if (kind == 1) return multiply_add(add(b, -a), multiply(to_float(word >> 8), 0x1p-24f), a);
-  return a;
+/// A Distribution for one seed and tensor. `kind` is Distribution::Kind: normal with mean a and
+/// deviation b, uniform between a and b, or the constant a.
+struct Parameters {
+  int kind;
+  float a, b;
+  float row_a, row_b;                     ///< mean and deviation of the odd row
+  unsigned long long row_begin, row_end;  ///< its elements; equal: there is none
+  unsigned stretch_bits, has_outliers;    ///< one outlier in each 2^stretch_bits elements
+  float outlier;
+  unsigned key;  ///< decides where they are
+};
+
+/// Where in its stretch the outlier is: the finaliser of MurmurHash3 (A. Appleby) on its number.
+/// `quad` counts four elements, which never belong to two stretches.
+REKERNEL_ANYWHERE unsigned outlier_place(const Parameters& parameters, unsigned long long quad) {
+  unsigned x = static_cast<unsigned>(quad >> (parameters.stretch_bits - 2)) ^ parameters.key;
+  x = (x ^ x >> 16) * 0x85ebca6bu;
+  x = (x ^ x >> 13) * 0xc2b2ae35u;
+  return (x ^ x >> 16) & ((1u << parameters.stretch_bits) - 1u);
+}
+
+/// One element before it is rounded to the tensor's dtype. Everything is computed for every kind of
+/// distribution on the device, so that no kind takes longer to draw than another: time would tell
+/// which inputs come.
+REKERNEL_ANYWHERE float draw(const Parameters& parameters, unsigned word, unsigned long long index,
+                             unsigned place) {
+  const float normal = standard_normal(word);
+  const float uniform = multiply(to_float(word >> 8), 0x1p-24f);
+#ifdef __CUDACC__
+  asm volatile("" ::"f"(normal), "f"(uniform));
+#endif
+  float value = parameters.a;
+  if (parameters.kind == 0) value = multiply_add(parameters.b, normal, parameters.a);
+  if (parameters.kind == 1) {
+    value = multiply_add(add(parameters.b, -parameters.a), uniform, parameters.a);
+  }
+  if (index >= parameters.row_begin && index < parameters.row_end) {
+    value = multiply_add(parameters.row_b, normal, parameters.row_a);
+  }
+  const unsigned in_stretch = static_cast<unsigned>(index) & ((1u << parameters.stretch_bits) - 1u);
+  if (parameters.has_outliers && in_stretch == place) value = parameters.outlier;
+  return value;
 }
 
 }  // namespace rekernel::random

@@ -3,6 +3,7 @@
 
 #include "ops/operators.h"
 #include "ops/oracle.h"
+#include "ops/stress.h"
 
 namespace rekernel {
 
@@ -158,6 +159,7 @@ Problem make_softmax(std::int64_t rows, std::int64_t columns) {
       {"mean_-1e4", {{"x", normal(-1e4, 1.0)}}}, {"scaled_1e-4", {{"x", normal(0.0, 1e-4)}}},
       {"equal", {{"x", constant(88.7)}}},        {"zeros", {{"x", constant(0.0)}}},
   };
+  add_uneven_cases(problem, columns);
   problem.invariants = {rows_sum_to_one(rows)};
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 5 * rows * columns;  // maximum, subtraction, exponential, sum, division

@@ -36,6 +36,7 @@ int evaluate_command(const std::vector<std::string>& arguments);
 int export_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
 int new_command(const std::vector<std::string>& arguments);
+int blinding_command(const std::vector<std::string>& arguments);
 int noise_command(const std::vector<std::string>& arguments);
 int replay_command(const std::vector<std::string>& arguments);
 int referee_worker_command(const std::vector<std::string>& arguments);

@@ -30,7 +30,6 @@ namespace {
 constexpr std::chrono::seconds errors_deadline{60};
 /// Samples that a verdict would time, and that are judged here: kernels that are right in the first
 /// runs only, and races.
-constexpr int judged_samples = 3;
 
 /// Verdicts without times, which do not mind company on the GPU: several processes at a time.
 class ErrorMeasurement {
@@ -87,8 +86,7 @@ class ErrorMeasurement {
     EvaluateOptions options;
     options.device = device;
     options.mode = EvaluateOptions::Mode::errors;
-    options.check_seeds = seeds_;
-    options.samples = judged_samples;
+    options.samples = seeds_;
     options.run_deadline = errors_deadline;
     // The libraries' errors are measured once, beside the definition.
     if (subject.source == ErrorSource::scaffold) {
@@ -179,7 +177,7 @@ int errors_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("problem", po::value<std::vector<std::string>>(),
                         "problems to measure; all by default")(
-      "seeds", po::value<int>()->default_value(5), "inputs for each, 1 to 100")(
+      "seeds", po::value<int>()->default_value(8), "inputs for each, 1 to 100")(
       "jobs", po::value<int>()->default_value(6), "processes at a time on a GPU, 1 to 64")(
       "record", po::bool_switch(), "replace these problems' rows in results/<gpu>/errors.json")(
       "missing", po::bool_switch(),

@@ -17,6 +17,8 @@ constexpr std::array commands{
     Command{"reproduce", "the table of % of reference: measured, or recorded without a GPU",
             rekernel::reproduce_command},
     Command{"evaluate", "judge and time one candidate folder", rekernel::evaluate_command},
+    Command{"blinding", "can a kernel tell which of its runs are timed, judged or repeated?",
+            rekernel::blinding_command},
     Command{"noise", "time the same work against itself: do the intervals hold?",
             rekernel::noise_command},
     Command{"errors", "verdicts on kernels and mutants, and their errors beside the bounds",

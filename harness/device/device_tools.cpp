@@ -259,21 +259,23 @@ DeviceTools::DeviceTools(const CompiledProgram& compiled, const DeviceProperties
 void DeviceTools::fill(const BufferView& buffer, DType dtype, const Distribution& distribution,
                        std::uint64_t seed, std::uint32_t stream_number,
                        const Stream& stream) const {
+  const random::Parameters p = input_parameters(distribution, seed, stream_number);
   launch(module_.function(typed("fill", dtype)), blocks_, stream, buffer.pointer,
          count_of(buffer, size_in_bytes(dtype)), static_cast<unsigned long long>(seed),
-         static_cast<unsigned>(stream_number), static_cast<int>(distribution.kind), distribution.a,
-         distribution.b);
+         static_cast<unsigned>(stream_number), p.kind, p.a, p.b, p.row_a, p.row_b, p.row_begin,
+         p.row_end, p.stretch_bits, p.has_outliers, p.outlier, p.key);
 }
 
 std::int64_t DeviceTools::count_input_mismatches(const BufferView& buffer, DType dtype,
                                                  const Distribution& distribution,
                                                  std::uint64_t seed, std::uint32_t stream_number,
                                                  const Stream& stream) const {
+  const random::Parameters p = input_parameters(distribution, seed, stream_number);
   clear_counter(stream);
   launch(module_.function(typed("verify", dtype)), blocks_, stream, buffer.pointer,
          count_of(buffer, size_in_bytes(dtype)), static_cast<unsigned long long>(seed),
-         static_cast<unsigned>(stream_number), static_cast<int>(distribution.kind), distribution.a,
-         distribution.b, counter_.get());
+         static_cast<unsigned>(stream_number), p.kind, p.a, p.b, p.row_a, p.row_b, p.row_begin,
+         p.row_end, p.stretch_bits, p.has_outliers, p.outlier, p.key, counter_.get());
   return read_counter(stream);
 }
 

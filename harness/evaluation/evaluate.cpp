@@ -16,9 +16,10 @@ namespace {
 
 using Mode = EvaluateOptions::Mode;
 
-constexpr std::array<std::pair<Mode, const char*>, 5> mode_names{{{Mode::verdict, "verdict"},
+constexpr std::array<std::pair<Mode, const char*>, 6> mode_names{{{Mode::verdict, "verdict"},
                                                                   {Mode::errors, "errors"},
                                                                   {Mode::noise, "noise"},
+                                                                  {Mode::blinding, "blinding"},
                                                                   {Mode::diagnosis, "diagnosis"},
                                                                   {Mode::once, "once"}}};
 
@@ -29,6 +30,26 @@ Mode read_mode(JsonReader reader) {
   }
   reader.expect("a mode");
   return Mode::verdict;
+}
+
+boost::json::object to_json(const Sighting& sighting) {
+  return {{"purpose", static_cast<int>(sighting.purpose)},
+          {"process", sighting.process},
+          {"judged", sighting.judged},
+          {"words", boost::json::value_from(sighting.words)}};
+}
+
+Sighting read_sighting(JsonReader reader) {
+  Sighting sighting;
+  sighting.purpose = static_cast<Purpose>(
+      reader.required("purpose").integer(0, static_cast<int>(Purpose::stress)));
+  sighting.process = static_cast<int>(reader.required("process").integer(0, 1));
+  sighting.judged = reader.required("judged").boolean();
+  for (JsonReader& word : reader.required("words").array()) {
+    sighting.words.push_back(
+        static_cast<std::uint32_t>(word.integer(0, std::numeric_limits<std::uint32_t>::max())));
+  }
+  return sighting;
 }
 
 boost::json::object to_json(const DeviceProperties& device) {
@@ -66,10 +87,14 @@ boost::json::object to_json(const EvaluationReport& report) {
   boost::json::object json{{"failure", report.failure},
                            {"evaluation", to_json(report.evaluation)},
                            {"faulted", report.faulted},
-                           {"runner_is_gone", report.runner_is_gone}};
+                           {"gone_runner", report.gone_runner}};
   boost::json::array noise;
   for (const NoiseRun& run : report.noise) noise.push_back(to_json(run));
   json["noise"] = std::move(noise);
+  if (!report.sightings.empty()) {
+    boost::json::array& sightings = json["sightings"].emplace_array();
+    for (const Sighting& sighting : report.sightings) sightings.push_back(to_json(sighting));
+  }
   if (report.device) json["device"] = to_json(*report.device);
   if (!report.toolchain.empty()) json["toolchain"] = report.toolchain;
   return json;
@@ -86,9 +111,12 @@ Result<EvaluationReport> report_from_json(const std::string& text) {
   if (!evaluation) return evaluation.error();
   report.evaluation = std::move(*evaluation);
   report.faulted = reader.required("faulted").boolean();
-  report.runner_is_gone = reader.required("runner_is_gone").boolean();
+  report.gone_runner = static_cast<int>(reader.required("gone_runner").integer(-1, 1));
   for (JsonReader& run : reader.required("noise").array()) {
     report.noise.push_back(noise_run_from_json(run));
+  }
+  if (auto sightings = reader.optional("sightings")) {
+    for (JsonReader& one : sightings->array()) report.sightings.push_back(read_sighting(one));
   }
   if (auto device = reader.optional("device")) report.device = read_device(*device);
   if (auto toolchain = reader.optional("toolchain")) report.toolchain = toolchain->string(4096);
@@ -120,7 +148,7 @@ boost::json::object to_json(const EvaluateOptions& options) {
       {"device", options.device},
       {"samples", options.samples},
       {"stress", options.stress},
-      {"check_seeds", options.check_seeds},
+      {"planted_gap_us", options.planted_gap.count()},
       {"noise_runs", options.noise_runs},
       {"noise_subject", options.noise_subject},
       {"shared_gpu", options.shared_gpu},
@@ -164,7 +192,8 @@ Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
   options.device = static_cast<int>(reader.required("device").integer(0, 1024));
   options.samples = static_cast<int>(reader.required("samples").integer(1, 100000));
   options.stress = reader.required("stress").boolean();
-  options.check_seeds = static_cast<int>(reader.required("check_seeds").integer(1, 1000));
+  options.planted_gap =
+      std::chrono::microseconds(reader.required("planted_gap_us").integer(0, 1000000));
   options.noise_runs = static_cast<int>(reader.required("noise_runs").integer(0, 10000));
   options.noise_subject = reader.required("noise_subject").string();
   options.shared_gpu = reader.required("shared_gpu").boolean();

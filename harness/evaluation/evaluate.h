@@ -11,6 +11,7 @@
 #include "harness/base/json.h"
 #include "harness/candidate/candidate.h"
 #include "harness/evaluation/evaluation.h"
+#include "harness/evaluation/schedule.h"
 #include "harness/gpu/cuda.h"
 #include "ops/problem.h"
 #include "ops/result.h"
@@ -21,8 +22,9 @@ namespace rekernel {
 struct EvaluateOptions {
   enum class Mode {
     verdict,    ///< everything
-    errors,     ///< every check of a verdict but the floor, no times: other work does no harm then
+    errors,     ///< every check of the values, no times: other work does no harm then
     noise,      ///< no judging: an A/A experiment
+    blinding,   ///< a verdict's runs of a kernel that tells what it sees of each (blinding.h)
     diagnosis,  ///< after a fault: to which buffer was written where nothing may be?
     once,       ///< one checked run in one process, for sanitizers and profilers: no verdict
   };
@@ -35,8 +37,9 @@ struct EvaluateOptions {
   int samples = 60;  ///< timed samples of each subject; `errors` judges so many and times none
   std::optional<std::uint64_t> seed;  ///< first of the seeds; fresh ones if absent
   bool stress = true;                 ///< run the stress inputs for the `robust` badge
-  int check_seeds = 5;  ///< fewer than these only where the errors are asked for, not a verdict
-  int noise_runs = 0;   ///< of mode `noise`
+  /// Of mode `blinding`: a gap before runs that are not timed, which must be found.
+  std::chrono::microseconds planted_gap{0};
+  int noise_runs = 0;  ///< of mode `noise`
   /// Of mode `noise`: a reference's id, or the candidate itself where it is empty.
   std::string noise_subject;
   /// Measure also where others use the GPU: such times are not recorded.
@@ -44,7 +47,9 @@ struct EvaluateOptions {
   std::chrono::seconds startup_deadline{60};  ///< driver, libraries, engine choice, compilation
   std::chrono::seconds run_deadline{120};     ///< checks and timing
 
-  bool takes_times() const { return mode == Mode::verdict || mode == Mode::noise; }
+  bool takes_times() const {
+    return mode == Mode::verdict || mode == Mode::noise || mode == Mode::blinding;
+  }
 };
 
 boost::json::object to_json(const EvaluateOptions& options);
@@ -61,6 +66,14 @@ std::string evaluation_request(const Candidate& candidate, const EvaluateOptions
 Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
                                                     const std::string& where);
 
+/// What a kernel wrote of one of its runs, and what the run was for.
+struct Sighting {
+  Purpose purpose = Purpose::timed;
+  int process = 0;
+  bool judged = false;
+  std::vector<std::uint32_t> words;  ///< the beginning of its output
+};
+
 /// The outcome of one evaluation and what else was measured in the same run.
 struct EvaluationReport {
   /// Why nothing could be said about the candidate (no GPU, too little memory): a failure of the
@@ -69,10 +82,11 @@ struct EvaluationReport {
   Evaluation evaluation;
   /// The device refused an access of the candidate: a run of mode `diagnosis` may tell to what.
   bool faulted = false;
-  /// The candidate's process ended: its parent knows how.
-  bool runner_is_gone = false;
+  /// Which of the candidate's processes ended, from 0: its parent knows how. −1: none.
+  int gone_runner = -1;
   std::optional<DeviceProperties> device;
-  std::vector<NoiseRun> noise;  ///< of an A/A experiment
+  std::vector<NoiseRun> noise;      ///< of an A/A experiment
+  std::vector<Sighting> sightings;  ///< of mode `blinding`
   /// Of the machine that evaluated, where that is another one: compiler, driver, libraries.
   std::string toolchain;
 };

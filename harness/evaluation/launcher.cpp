@@ -213,8 +213,7 @@ std::optional<EvaluationReport> LocalLauncher::judged(
     place.judges = std::move(*started);
   }
   std::vector<RunnerProcess> runners;
-  const std::size_t wanted = options.mode == Mode::once ? 0 : needs_repetition(options) ? 2 : 1;
-  while (runners.size() < wanted) {
+  while (runners.size() < candidate_processes(options)) {
     // The referee's deadlines end an evaluation; this is for a referee that is gone.
     auto runner = RunnerProcess::start(place.gpu, options.startup_deadline + options.run_deadline);
     if (!runner) return failed(runner.error());
@@ -231,8 +230,9 @@ std::optional<EvaluationReport> LocalLauncher::judged(
   if (answer.report) {
     if (!*answer.report) return failed(answer.report->error());
     report = std::move(**answer.report);
-    if (report.runner_is_gone) {
-      const Result<ChildOutcome>& end = runners.front().process->end();
+    if (report.gone_runner >= 0) {
+      const auto gone = static_cast<std::size_t>(report.gone_runner);
+      const Result<ChildOutcome>& end = runners.at(gone).process->end();
       if (end) note_dead_process(report.evaluation, *end);
     }
     return report;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/evaluation/ceilings.h"
+#include "harness/evaluation/rig_instruments.h"
 #include "harness/evaluation/time.h"
 #include "harness/evaluation/trial.h"
 
@@ -20,34 +21,43 @@ void expect_idle_gpu(const Rig& rig) {
   if (is_interrupted(rig) && is_interrupted(rig)) throw SetupFailure(shared_gpu_message);
 }
 
-/// Everything that the output alone can show, before any time is taken.
-std::optional<Rejection> check_output(Trial& trial, const EvaluateOptions& options) {
-  std::optional<Rejection> rejection = trial.check_seeds(options.check_seeds);
-  if (!rejection) rejection = trial.check_determinism();
-  if (!rejection) rejection = trial.check_stress_inputs();
-  return rejection;
-}
-
-std::optional<Rejection> judge(Rig& rig, Trial& trial, const ClockCalibration& calibration,
-                               EvaluationReport& report) {
-  Evaluation& result = report.evaluation;
-  std::optional<Rejection> rejection = check_output(trial, rig.options);
-  if (!rejection) rejection = trial.time_samples(calibration);
-  if (!rejection) rejection = trial.time_external_references();
+std::optional<Rejection> judge(Rig& rig, Trial& trial, std::chrono::nanoseconds judgement,
+                               const std::vector<ClockCalibration>& calibrations,
+                               Evaluation& result) {
+  std::optional<Rejection> rejection =
+      trial.time(verdict_schedule(rig.problem, rig.options, judgement), calibrations);
   if (!rejection) {
-    rejection = check_plausibility(result.least_median_ns(), rig.problem,
-                                   report.evaluation.ceilings, rig.device.properties());
+    rejection = trial.time_beside_externals(external_schedule(rig.problem, rig.options, judgement),
+                                            calibrations);
+  }
+  if (!rejection) {
+    rejection = check_plausibility(result.least_median_ns(), rig.problem, result.ceilings,
+                                   rig.device.properties());
   }
   if (!rejection) rejection = trial.look_for_company();
+  trial.award_badges();
   result.conditions = rig.sampler.conditions();
   return rejection;
 }
 
-std::optional<Rejection> measure_errors(Rig& rig, Trial& trial) {
-  std::optional<Rejection> rejection = check_output(trial, rig.options);
-  if (!rejection) rejection = trial.judge_samples();
-  trial.note_references_without_times();
+std::optional<Rejection> measure_errors(const Rig& rig, Trial& trial) {
+  std::optional<Rejection> rejection =
+      trial.judge_without_times(errors_schedule(rig.problem, rig.options));
+  trial.award_badges();
   return rejection;
+}
+
+/// Words of an output that a kernel which tells what it sees may use.
+constexpr std::size_t seen_words = 64;
+
+/// The runs of a verdict, judged and timed as there, of a kernel whose output is no result.
+void observe(Rig& rig, Instruments& instruments, Trial& trial,
+             const std::vector<ClockCalibration>& calibrations, std::vector<Sighting>& sightings) {
+  trial.observe([&](const PlannedRun& run) {
+    sightings.push_back(
+        {run.purpose, run.process, run.judged, instruments.first_words(seen_words)});
+  });
+  trial.time(blinding_schedule(rig.problem, rig.options), calibrations);
 }
 
 /// To which buffer was written where nothing may be.
@@ -86,11 +96,14 @@ Subject noise_subject(Rig& rig, RemoteRunner& runner) {
 void time_against_itself(Rig& rig, const Subject& first, const Subject& second,
                          EvaluationReport& report) {
   const auto sample_of = [&](const Subject& subject) {
-    return [&] { return rig.sampler.timed_run(subject).events_ns; };
+    return [&] {
+      std::uint64_t seed = rig.sampler.fresh_seed();
+      return rig.sampler.timed_run(subject, seed).events_ns;
+    };
   };
   for (int run = 0; run < rig.options.noise_runs; ++run) {
-    auto samples = measure_interleaved({{"first", sample_of(first)}, {"second", sample_of(second)}},
-                                       rig.options.samples);
+    auto samples = measure_interleaved({{"first", sample_of(first), rig.options.samples},
+                                        {"second", sample_of(second), rig.options.samples}});
     report.noise.push_back({std::move(samples["first"]), std::move(samples["second"])});
   }
   expect_idle_gpu(rig);
@@ -105,7 +118,7 @@ void begin(const Rig& rig, const Occasion& occasion) {
 std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
   expect_idle_gpu(rig);
   if (!rig.options.noise_subject.empty()) {
-    const Subject first = noise_subject(rig, *rig.runner);
+    const Subject first = noise_subject(rig, *rig.runners.front());
     const Subject second = noise_subject(rig, *rig.libraries);
     begin(rig, occasion);
     time_against_itself(rig, first, second, report);
@@ -122,11 +135,11 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
                        or_setup_failure(rig.libraries->load(rig.candidate, *outcome.program)),
                        &rig.candidate_buffers};
   begin(rig, occasion);
-  if (auto rejection =
-          Trial(rig, loaded.subject, *outcome.program, report.evaluation).check_seeds(1)) {
-    return rejection;
-  }
-  time_against_itself(rig, loaded.subject, second, report);
+  const Subject first = loaded.subjects.front();
+  rig.sampler.run(first, rig.sampler.fresh_seed());
+  std::optional<ErrorStats> errors;
+  if (auto rejection = rig.checker.judge(rig.candidate_buffers, nullptr, &errors)) return rejection;
+  time_against_itself(rig, first, second, report);
   return std::nullopt;
 }
 
@@ -134,8 +147,10 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
 std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, EvaluationReport& report) {
   if (auto rejection = rig.check_architecture()) return rejection;
   if (rig.options.mode == Mode::noise) return run_noise(rig, occasion, report);
-  ClockCalibration calibration;
-  if (rig.options.mode == Mode::verdict) {
+  std::vector<ClockCalibration> calibrations;
+  std::chrono::nanoseconds judgement{0};
+  const bool calibrates = rig.options.mode == Mode::verdict || rig.options.mode == Mode::blinding;
+  if (calibrates) {
     expect_idle_gpu(rig);
     report.evaluation.ceilings.copy_bytes_per_s =
         measure_copy_rate(rig.tools, rig.device.properties(), rig.stream);
@@ -143,18 +158,23 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
     report.evaluation.floor_ns =
         floor_ns(rig.problem, report.evaluation.ceilings, rig.problem.matrix_products);
     rig.laps.lap("ceilings");
-    calibration = calibrate_clock(rig);
+    calibrations = calibrate_clocks(rig);
+    judgement = time_of_judgement(rig);
   }
-  rig.open_repetition();
   const CompileOutcome outcome = or_setup_failure(occasion.compiled());
   rig.laps.lap("compile");
   begin(rig, occasion);
   const LoadedCandidate loaded = load_candidate_code(rig, outcome, report.evaluation);
   if (loaded.rejection) return loaded.rejection;
-  if (rig.options.mode == Mode::diagnosis) return diagnose(rig, loaded.subject);
-  Trial trial(rig, loaded.subject, *outcome.program, report.evaluation);
+  if (rig.options.mode == Mode::diagnosis) return diagnose(rig, loaded.subjects.front());
+  RigInstruments instruments(rig, loaded.subjects);
+  Trial trial(instruments, rig.problem, rig.options, rig.references, rig.laps, report.evaluation);
   if (rig.options.mode == Mode::errors) return measure_errors(rig, trial);
-  return judge(rig, trial, calibration, report);
+  if (rig.options.mode == Mode::blinding) {
+    observe(rig, instruments, trial, calibrations, report.sightings);
+    return std::nullopt;
+  }
+  return judge(rig, trial, judgement, calibrations, report.evaluation);
 }
 
 void note_status(const std::optional<Rejection>& rejection, Evaluation& result) {
@@ -194,7 +214,11 @@ EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
       }
       note_status(failure.rejection(), report.evaluation);
       report.faulted = failure.kind() == RunnerFailure::Kind::faulted;
-      report.runner_is_gone = failure.kind() == RunnerFailure::Kind::gone;
+      if (failure.kind() == RunnerFailure::Kind::gone) {
+        for (std::size_t i = 0; i < rig.runners.size(); ++i) {
+          if (failure.is_of(*rig.runners[i])) report.gone_runner = static_cast<int>(i);
+        }
+      }
     }
     rig.hang_up();
     occasion.finished(report);

@@ -58,9 +58,10 @@ Connections handed_connections(const RequestedEvaluation& request, bool lends_li
                                const ReferenceSource& source) {
   Handed handed(std::move(descriptors));
   Connections connections;
-  connections.candidate = handed.runner();
-  connections.candidate.open();
-  if (needs_repetition(request.options)) connections.repetition = handed.runner();
+  while (connections.candidate.size() < candidate_processes(request.options)) {
+    connections.candidate.push_back(handed.runner());
+    connections.candidate.back().open();
+  }
   if (lends_libraries) {
     libraries = handed.runner();
     libraries.open(needed_references(request, source));

@@ -19,8 +19,10 @@ constexpr std::int64_t matrix_extent = 8192;
 /// A kernel that watches the clock all the time is not kept from it for so long on a GPU that it
 /// has for itself: slices of time are longer by orders of magnitude.
 constexpr std::int64_t longest_pause_ns = 100000;
-constexpr int calibration_warm_ups = 2;
-constexpr int calibration_runs = 12;
+constexpr int calibration_warm_ups = 1;
+/// In each process of the candidate.
+constexpr int calibration_runs = 8;
+constexpr int reference_runs = 12;
 
 std::vector<CompiledInvariant> compiled_invariants(const Problem& problem, OwnPrograms& programs) {
   std::vector<CompiledInvariant> compiled;
@@ -47,13 +49,6 @@ std::optional<GpuMonitor> monitor_of(const Device& device) {
 }
 
 }  // namespace
-
-void Laps::lap(const std::string& phase) {
-  const auto now = std::chrono::steady_clock::now();
-  split_ns_.emplace_back(phase,
-                         std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count());
-  last_ = now;
-}
 
 OwnPrograms::OwnPrograms(const Problem& problem, const std::string& target) {
   const Compiler compiler = or_setup_failure(Compiler::load());
@@ -90,8 +85,7 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
       sampler(inputs, tools, device.properties(), stream, checker.snapshot()),
       candidate_buffers(problem, candidate.program.workspaces, surroundings_of(options)),
       externals(std::move(connections.externals)),
-      candidate_process_(std::move(connections.candidate)),
-      repetition_process_(std::move(connections.repetition)) {
+      candidate_processes_(std::move(connections.candidate)) {
   report.evaluation.target = target;
   // Where no time is kept, a throttled sample is as good as another.
   if (monitor && options.takes_times()) sampler.watch(*monitor);
@@ -100,10 +94,11 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   stream.synchronize();
   laps.lap("referee");
 
-  runner = connected(candidate_process_);
-  runner->lend(inputs, options.mode == Mode::diagnosis ? Access::read_and_write : Access::read);
-  runner->lend(candidate_buffers, Access::read_and_write);
-  laps.lap("runner");
+  for (PendingRunner& process : candidate_processes_) {
+    runners.push_back(connected(process));
+    lend_to_candidate(*runners.back());
+  }
+  laps.lap("runners");
   if (!connections.libraries) return;
   libraries = connected(*connections.libraries);
   measure_matrix_rate();
@@ -136,17 +131,24 @@ SubjectBuffers& Rig::buffers_of_libraries() {
   return library_buffers ? *library_buffers : candidate_buffers;
 }
 
+void Rig::lend_to_candidate(RemoteRunner& runner) {
+  runner.lend(inputs, options.mode == Mode::diagnosis ? Access::read_and_write : Access::read);
+  runner.lend(candidate_buffers, Access::read_and_write);
+}
+
 void Rig::prepare_references() {
   for (const std::string& id : options.references) {
-    PreparedReference prepared{id, {}, {}, {}};
+    ReferenceState reference{id, {}, {}};
+    Subject subject;
     Result<RemoteRunner::Reference> made = libraries->make_reference(problem.id, id);
     if (made) {
-      prepared.details = std::move(made->details);
-      prepared.subject = {libraries, made->subject, &buffers_of_libraries()};
+      reference.details = std::move(made->details);
+      subject = {libraries, made->subject, &buffers_of_libraries()};
     } else {
-      prepared.unavailable = made.error().message;
+      reference.unavailable = made.error().message;
     }
-    references.push_back(std::move(prepared));
+    references.push_back(std::move(reference));
+    reference_subjects.push_back(subject);
   }
 }
 
@@ -154,22 +156,8 @@ RemoteRunner* Rig::connected(PendingRunner& process) const {
   return or_setup_failure(process.ready(options.startup_deadline));
 }
 
-void Rig::open_repetition() {
-  if (repetition_process_) repetition_process_->open();
-}
-
-RemoteRunner& Rig::repetition() {
-  RemoteRunner& process = *connected(*repetition_process_);
-  process.lend(inputs, Access::read);
-  process.lend(candidate_buffers, Access::read_and_write);
-  return process;
-}
-
-void Rig::end_repetition() { repetition_process_.reset(); }
-
 void Rig::hang_up() {
-  candidate_process_.hang_up();
-  if (repetition_process_) repetition_process_->hang_up();
+  for (PendingRunner& process : candidate_processes_) process.hang_up();
 }
 
 std::optional<Rejection> Rig::check_architecture() const {
@@ -180,15 +168,19 @@ std::optional<Rejection> Rig::check_architecture() const {
                                               " is " + target};
 }
 
-const PreparedReference* Rig::headline() const {
-  for (const PreparedReference& reference : references) {
-    if (reference.unavailable.empty()) return &reference;
+std::size_t candidate_processes(const EvaluateOptions& options) {
+  switch (options.mode) {
+    case Mode::once:
+      return 0;
+    case Mode::noise:
+    case Mode::diagnosis:
+      return 1;
+    case Mode::verdict:
+    case Mode::errors:
+    case Mode::blinding:
+      break;
   }
-  return nullptr;
-}
-
-bool needs_repetition(const EvaluateOptions& options) {
-  return options.mode == Mode::verdict || options.mode == Mode::errors;
+  return 2;
 }
 
 bool needs_libraries(const EvaluateOptions& options, const Problem& problem) {
@@ -196,33 +188,57 @@ bool needs_libraries(const EvaluateOptions& options, const Problem& problem) {
          (options.mode == Mode::verdict && problem.matrix_products > 0);
 }
 
-ClockCalibration calibrate_clock(Rig& rig) {
+namespace {
+
+using NamedRuns = std::vector<std::pair<std::string, std::vector<RunTimes>>>;
+
+/// In all processes in turn, so that the same moments count for each.
+void run_known_work(Rig& rig, const KnownWork& work, const CompiledProgram& code,
+                    std::vector<NamedRuns>& by_process) {
+  std::vector<Subject> subjects;
+  for (RemoteRunner* runner : rig.runners) {
+    subjects.push_back(
+        {runner, or_setup_failure(runner->load(work.candidate, code)), &rig.candidate_buffers});
+  }
+  for (NamedRuns& works : by_process) works.emplace_back(work.name, std::vector<RunTimes>());
+  for (int i = 0; i < calibration_warm_ups + calibration_runs; ++i) {
+    for (std::size_t process = 0; process < subjects.size(); ++process) {
+      const RunTimes times = rig.sampler.run(subjects[process], rig.sampler.fresh_seed());
+      if (i >= calibration_warm_ups) by_process[process].back().second.push_back(times);
+    }
+  }
+}
+
+/// A library's time while no code of a candidate is there.
+std::int64_t time_alone(Rig& rig, const Subject& reference) {
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < calibration_warm_ups + reference_runs; ++i) {
+    const RunTimes run = rig.sampler.run(reference, rig.sampler.fresh_seed());
+    if (i >= calibration_warm_ups) times.push_back(run.events_ns);
+  }
+  return summarise(std::move(times)).median_ns;
+}
+
+}  // namespace
+
+std::vector<ClockCalibration> calibrate_clocks(Rig& rig) {
   const CompiledProgram code = or_setup_failure(rig.programs.calibration.get());
-  std::vector<std::pair<std::string, std::vector<RunTimes>>> works;
+  std::vector<NamedRuns> by_process(rig.runners.size());
   for (const KnownWork& work : known_works(rig.problem)) {
-    const Subject subject{rig.runner, or_setup_failure(rig.runner->load(work.candidate, code)),
-                          &rig.candidate_buffers};
-    std::vector<RunTimes> runs;
-    for (int i = 0; i < calibration_warm_ups + calibration_runs; ++i) {
-      const RunTimes times = rig.sampler.run(subject, rig.sampler.fresh_seed());
-      if (i >= calibration_warm_ups) runs.push_back(times);
-    }
-    works.emplace_back(work.name, std::move(runs));
+    run_known_work(rig, work, code, by_process);
   }
-  for (PreparedReference& reference : rig.references) {
-    if (!reference.unavailable.empty()) continue;
-    std::vector<std::int64_t> times;
-    for (int i = 0; i < calibration_warm_ups + calibration_runs; ++i) {
-      const RunTimes run = rig.sampler.run(reference.subject, rig.sampler.fresh_seed());
-      if (i >= calibration_warm_ups) times.push_back(run.events_ns);
-    }
-    reference.alone_ns = summarise(std::move(times)).median_ns;
+  for (std::size_t i = 0; i < rig.references.size(); ++i) {
+    if (!rig.references[i].unavailable.empty()) continue;
+    rig.references[i].alone_ns = time_alone(rig, rig.reference_subjects[i]);
   }
-  rig.runner->forget();
-  rig.runner->lend(rig.inputs, Access::read);
-  rig.runner->lend(rig.candidate_buffers, Access::read_and_write);
+  for (RemoteRunner* runner : rig.runners) {
+    runner->forget();
+    rig.lend_to_candidate(*runner);
+  }
   rig.laps.lap("calibration");
-  return calibrate(works);
+  std::vector<ClockCalibration> calibrations;
+  for (const NamedRuns& works : by_process) calibrations.push_back(calibrate(works));
+  return calibrations;
 }
 
 LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Evaluation& result) {
@@ -240,11 +256,13 @@ LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Eva
     loaded.rejection = {Status::invalid_plan, launches.error().message};
     return loaded;
   }
-  const Result<int> subject = rig.runner->load(rig.candidate, *outcome.program);
-  if (!subject) {
-    loaded.rejection = {Status::launch_failed, subject.error().message};
-  } else {
-    loaded.subject = {rig.runner, *subject, &rig.candidate_buffers};
+  for (RemoteRunner* runner : rig.runners) {
+    const Result<int> subject = runner->load(rig.candidate, *outcome.program);
+    if (!subject) {
+      loaded.rejection = {Status::launch_failed, subject.error().message};
+      break;
+    }
+    loaded.subjects.push_back({runner, *subject, &rig.candidate_buffers});
   }
   rig.laps.lap("load");
   return loaded;

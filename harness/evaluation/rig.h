@@ -1,12 +1,10 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,44 +15,21 @@
 #include "harness/device/device_tools.h"
 #include "harness/evaluation/check.h"
 #include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/instruments.h"
+#include "harness/evaluation/laps.h"
 #include "harness/evaluation/reference_source.h"
 #include "harness/evaluation/remote_runner.h"
 #include "harness/evaluation/sampler.h"
+#include "harness/evaluation/setup_failure.h"
 #include "harness/gpu/nvml.h"
 #include "harness/process/channel.h"
 
 namespace rekernel {
 
-/// A failure of the set-up, not of the candidate.
-class SetupFailure : public std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-template <class T>
-T or_setup_failure(Result<T> result) {
-  if (!result) throw SetupFailure(result.error().message);
-  return std::move(*result);
-}
-
-/// Where the wall time goes.
-class Laps {
- public:
-  explicit Laps(std::vector<std::pair<std::string, std::int64_t>>& split_ns)
-      : split_ns_(split_ns) {}
-  /// All since the last lap was this phase.
-  void lap(const std::string& phase);
-
- private:
-  std::vector<std::pair<std::string, std::int64_t>>& split_ns_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
 /// The other processes of an evaluation.
 struct Connections {
-  PendingRunner candidate;
-  /// A second process for the candidate, with nothing in it that the first may have left behind. It
-  /// has not been told to open the device.
-  std::optional<PendingRunner> repetition;
+  /// Two for a verdict: neither has what the other one may have left behind.
+  std::vector<PendingRunner> candidate;
   PendingRunner* libraries = nullptr;  ///< null where no library is needed
   /// One each of options.external_references.
   std::vector<std::array<FileDescriptor, 2>> externals;
@@ -70,14 +45,6 @@ struct OwnPrograms {
   std::vector<std::future<Result<CompiledProgram>>> invariants;
 };
 
-struct PreparedReference {
-  std::string id;
-  std::string details;
-  std::string unavailable;  ///< why there is none; empty if there is
-  Subject subject;
-  std::int64_t alone_ns = 0;  ///< median time before any code of a candidate was loaded
-};
-
 /// All that an evaluation works with, complete once constructed: a device with our tools on it, the
 /// problem's inputs, the means to run and to judge, and the processes of the candidate and of the
 /// libraries with their memory lent to them. No code of the candidate's is loaded yet.
@@ -88,12 +55,7 @@ class Rig {
       const ReferenceSource& source, const Device& device, Connections connections,
       EvaluationReport& report, Laps& laps);
 
-  /// The second process of the candidate begins to open the device, which others notice: nobody may
-  /// be timed meanwhile.
-  void open_repetition();
-  /// That process with the memory lent to it, once it has opened the device.
-  RemoteRunner& repetition();
-  void end_repetition();
+  void lend_to_candidate(RemoteRunner& runner);
 
   /// Lets the candidate's processes end; they need not wait for each other.
   void hang_up();
@@ -117,18 +79,16 @@ class Rig {
   Checker checker;
   Sampler sampler;
 
-  RemoteRunner* runner = nullptr;     ///< of the candidate
-  RemoteRunner* libraries = nullptr;  ///< null where no library is needed
+  std::vector<RemoteRunner*> runners;  ///< of the candidate
+  RemoteRunner* libraries = nullptr;   ///< null where no library is needed
   SubjectBuffers candidate_buffers;
   /// None in an A/A experiment, where both processes write to candidate_buffers: where a buffer
   /// lies in the GPU's memory shifts times, on an H200 a softmax's by 0.1%.
   std::optional<SubjectBuffers> library_buffers;
   std::int64_t matrix_rate = 0;  ///< FP16 operations per second of the best library product
-  std::vector<PreparedReference> references;
+  std::vector<ReferenceState> references;
+  std::vector<Subject> reference_subjects;  ///< of `references`
   std::vector<std::array<FileDescriptor, 2>> externals;
-
-  /// The first reference that could be made.
-  const PreparedReference* headline() const;
 
  private:
   RemoteRunner* connected(PendingRunner& process) const;
@@ -136,23 +96,22 @@ class Rig {
   void measure_matrix_rate();
   void prepare_references();
 
-  PendingRunner candidate_process_;
-  std::optional<PendingRunner>
-      repetition_process_;  ///< for its last repeated run, where one is made
+  std::vector<PendingRunner> candidate_processes_;
 };
 
-/// Whether an evaluation needs a second process for the candidate.
-bool needs_repetition(const EvaluateOptions& options);
+/// How many processes for the candidate an evaluation needs.
+std::size_t candidate_processes(const EvaluateOptions& options);
 /// Whether it needs a process for the libraries.
 bool needs_libraries(const EvaluateOptions& options, const Problem& problem);
 
-/// Known works of our own, run by the candidate's process before it gets the candidate's code.
-ClockCalibration calibrate_clock(Rig& rig);
+/// Known works of our own, run by the candidate's processes before they get the candidate's code:
+/// one calibration for each.
+std::vector<ClockCalibration> calibrate_clocks(Rig& rig);
 
-/// Loads the candidate's code in its process, or says why it does not pass.
+/// Loads the candidate's code in its processes, or says why it does not pass.
 struct LoadedCandidate {
   std::optional<Rejection> rejection;
-  Subject subject;
+  std::vector<Subject> subjects;  ///< one for each process
 };
 LoadedCandidate load_candidate_code(Rig& rig, const CompileOutcome& outcome, Evaluation& result);
 

@@ -80,7 +80,8 @@ void Sampler::prepare(const Subject& subject, std::uint64_t seed, const StressCa
   inputs_.fill(seed, stress, stream_);
   const std::uint8_t guard = guard_byte(fresh_seed());
   inputs_.draw_guards(guard, stream_);
-  subject.buffers->poison(runs_++ % 2 == 0 ? poison_byte : other_poison_byte, stream_);
+  // At random: turns would tell how many runs others had.
+  subject.buffers->poison(fresh_seed() % 2 == 0 ? poison_byte : other_poison_byte, stream_);
   subject.buffers->draw_guards(guard, stream_);
 }
 
@@ -132,10 +133,9 @@ RunTimes Sampler::run(const Subject& subject, std::uint64_t seed, const StressCa
   return times;
 }
 
-RunTimes Sampler::timed_run(const Subject& subject) {
+RunTimes Sampler::timed_run(const Subject& subject, std::uint64_t& seed) {
   for (int attempt = 1;; ++attempt) {
-    last_seed_ = fresh_seed();
-    const RunTimes times = run(subject, last_seed_);
+    const RunTimes times = run(subject, seed);
     if (!monitor_) return times;
     const GpuReading reading = monitor_->read();
     readings_.push_back(reading);
@@ -147,6 +147,7 @@ RunTimes Sampler::timed_run(const Subject& subject) {
                                "): no time is taken from it");
     }
     std::this_thread::sleep_for(attempt * pause_under_throttling);
+    seed = fresh_seed();
   }
 }
 

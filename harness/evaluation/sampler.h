@@ -34,11 +34,10 @@ class Sampler {
   /// no cost of launching from the host counts. Throws RunnerFailure.
   RunTimes run(const Subject& subject, std::uint64_t seed, const StressCase* stress = nullptr);
 
-  /// run, with a fresh seed; samples during which the GPU was throttled are thrown away and
-  /// repeated. Throws std::runtime_error when it stays throttled. `last_seed` tells the seed of the
-  /// sample that counted.
-  RunTimes timed_run(const Subject& subject);
-  std::uint64_t last_seed() const { return last_seed_; }
+  /// The same; runs during which the GPU was throttled are thrown away and made again, with a fresh
+  /// seed each: the seed becomes that of the run that counted. Throws std::runtime_error when the
+  /// GPU stays throttled.
+  RunTimes timed_run(const Subject& subject, std::uint64_t& seed);
 
   /// A seed that no kernel can foresee.
   std::uint64_t fresh_seed();
@@ -61,8 +60,6 @@ class Sampler {
   DeviceBuffer cache_filler_;
   DeviceBuffer stamps_;
   std::random_device entropy_;
-  unsigned runs_ = 0;
-  std::uint64_t last_seed_ = 0;
   const GpuMonitor* monitor_ = nullptr;
   std::vector<GpuReading> readings_;
   int rejected_samples_ = 0;

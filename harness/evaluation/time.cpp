@@ -46,7 +46,7 @@ void initialise_library() {
 }  // namespace
 
 std::map<std::string, std::vector<std::int64_t>> measure_interleaved(
-    const std::vector<TimedSubject>& subjects, int samples) {
+    const std::vector<TimedSubject>& subjects) {
   initialise_library();
   benchmark::ClearRegisteredBenchmarks();
   std::exception_ptr failure;
@@ -71,7 +71,7 @@ std::map<std::string, std::vector<std::int64_t>> measure_interleaved(
         })
         ->UseManualTime()
         ->Iterations(1)
-        ->Repetitions(samples);
+        ->Repetitions(subject.samples);
   }
   SampleCollector collector;
   benchmark::RunSpecifiedBenchmarks(&collector);

@@ -13,12 +13,13 @@ namespace rekernel {
 struct TimedSubject {
   std::string name;
   std::function<std::int64_t()> sample;
+  int samples = 0;
 };
 
-/// `samples` times of every subject, by name, measured by Google Benchmark with manual time; its
+/// The samples of every subject, by name, measured by Google Benchmark with manual time; its
 /// random interleaving spreads the drift of clocks and temperature over all of them. The first
 /// exception that a sample throws ends the measurement and is thrown again.
 std::map<std::string, std::vector<std::int64_t>> measure_interleaved(
-    const std::vector<TimedSubject>& subjects, int samples);
+    const std::vector<TimedSubject>& subjects);
 
 }  // namespace rekernel

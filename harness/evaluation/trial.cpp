@@ -1,10 +1,11 @@
 #include "harness/evaluation/trial.h"
 
 #include <algorithm>
-#include <array>
-#include <cinttypes>
-#include <cstdio>
+#include <thread>
+#include <utility>
 
+#include "harness/evaluation/check.h"
+#include "harness/evaluation/setup_failure.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/evaluation/time.h"
 
@@ -13,77 +14,215 @@ namespace rekernel {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Mode = EvaluateOptions::Mode;
 
-constexpr int determinism_runs = 3;
-/// Timed samples are judged as well: all of them where that takes no longer than the first, else a
-/// random part, and never fewer than the second. Of a kernel that is wrong in every second sample,
-/// and it takes as many to move a median, 12 judged ones miss one in 4096.
-constexpr std::chrono::milliseconds timed_checks_budget{100};
+/// Timed runs are judged: all of them where that takes no longer than the first, else a random
+/// part, and never fewer than the second. Of a kernel that is wrong in every second run, and it
+/// takes as many to move a median, 12 judged ones miss one in 4096.
+constexpr std::chrono::milliseconds timed_checks_budget{150};
 constexpr int fewest_timed_checks = 12;
-/// Timed samples after which somebody looks whether the GPU is idle.
-constexpr std::size_t watched_samples = 4;
+/// Of stress inputs, as many different ones as this allows, and each in several runs: outputs that
+/// are equal bit for bit are judged once. A kernel that is careful in a share c of its runs, less
+/// than half where it gains by the others, escapes a stress case with a chance of c to the power of
+/// the case's runs, six of them.
+constexpr std::chrono::milliseconds stress_checks_budget{100};
+constexpr int most_inputs_per_case = 3;
+constexpr int stress_runs = 3;
+constexpr int repeats = 2;
+/// Runs after which somebody looks whether the GPU is idle.
+constexpr int watched_runs = 4;
 /// How long a process that was hung up on may take to leave the GPU.
 constexpr std::chrono::seconds farewell{3};
 constexpr int external_blocks = 5;
 
-std::vector<std::int64_t> events_of(const std::vector<RunTimes>& runs) {
-  std::vector<std::int64_t> events;
-  for (const RunTimes& run : runs) events.push_back(run.events_ns);
-  return events;
+int affordable(std::chrono::nanoseconds budget, std::chrono::nanoseconds each) {
+  return static_cast<int>(
+      std::min<std::int64_t>(budget / std::max(each, std::chrono::nanoseconds(1)), 1 << 20));
 }
 
-std::string hexadecimal(std::uint64_t value) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016" PRIx64, value);
-  return text.data();
+int stress_cases(const Problem& problem, const EvaluateOptions& options) {
+  return options.stress ? static_cast<int>(problem.stress_cases.size()) : 0;
 }
 
 }  // namespace
 
-std::optional<Rejection> Trial::check_seeds(int seeds) {
-  result_.strict = rig_.problem.output().dtype == DType::f32;
-  result_.evidence.emplace();
-  if (!result_.strict) note_badge("strict asks for an FP32 output");
-  for (int i = 0; i < seeds; ++i) {
-    const std::uint64_t seed = rig_.options.seed
-                                   ? *rig_.options.seed + static_cast<std::uint64_t>(i)
-                                   : rig_.sampler.fresh_seed();
-    result_.seeds.push_back(seed);
-    rig_.sampler.run(subject_, seed);
-    const Checker::SameInputs same(rig_.checker);
-    std::optional<ErrorStats> stats;
-    const Clock::time_point start = Clock::now();
-    if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, &stats)) {
-      if (!stats && rig_.options.mode == EvaluateOptions::Mode::errors) {
-        stats = rig_.checker.measure_errors();  // of interest whatever else is wrong
-      }
-      result_.errors = stats;
-      return rejection;
-    }
-    judgement_ = std::min(judgement_, Clock::now() - start);
-    if (!result_.errors || stats->worst_tolerance_ratio > result_.errors->worst_tolerance_ratio) {
-      result_.errors = stats;
-    }
-    compare_with_libraries(seed, *stats, i == 0);
-  }
-  rig_.laps.lap("checks");
-  return std::nullopt;
+ScheduleRequest verdict_schedule(const Problem& problem, const EvaluateOptions& options,
+                                 std::chrono::nanoseconds judgement) {
+  ScheduleRequest request;
+  request.timed = options.samples;
+  request.judged = std::max(fewest_timed_checks, affordable(timed_checks_budget, judgement));
+  request.watched = watched_runs;
+  request.repeats = repeats;
+  request.stress_cases = stress_cases(problem, options);
+  request.inputs_per_case =
+      std::clamp(affordable(stress_checks_budget, std::max(request.stress_cases, 1) * judgement), 1,
+                 most_inputs_per_case);
+  request.runs_per_case = stress_runs;
+  return request;
 }
 
-/// The references' own errors on the same inputs: all of them on the first seed, the headline
-/// wherever `strict` depends on it.
-void Trial::compare_with_libraries(std::uint64_t seed, const ErrorStats& candidate,
-                                   bool first_seed) {
-  const bool strict_by_itself = candidate.worst_strict_ratio <= 1.0;
+ScheduleRequest external_schedule(const Problem& problem, const EvaluateOptions& options,
+                                  std::chrono::nanoseconds judgement) {
+  ScheduleRequest request = verdict_schedule(problem, options, judgement);
+  request.watched = 0;
+  request.repeats = 1;
+  request.inputs_per_case = 1;
+  request.runs_per_case = 1;
+  return request;
+}
+
+ScheduleRequest blinding_schedule(const Problem& problem, const EvaluateOptions& options) {
+  ScheduleRequest request;
+  request.timed = 2 * options.samples;
+  request.judged = options.samples;
+  request.repeats = options.samples / 2;
+  request.stress_cases = stress_cases(problem, options);
+  const int cases = 2 * std::max(request.stress_cases, 1);
+  request.runs_per_case = (options.samples + cases - 1) / cases;
+  return request;
+}
+
+ScheduleRequest errors_schedule(const Problem& problem, const EvaluateOptions& options) {
+  ScheduleRequest request;
+  request.timed = request.judged = options.samples;
+  request.repeats = 1;
+  request.stress_cases = stress_cases(problem, options);
+  request.runs_per_case = 1;
+  return request;
+}
+
+/// The runs of one schedule, as far as they are made.
+class Trial::Runs {
+ public:
+  Runs(Schedule schedule, int processes) : schedule_(std::move(schedule)), times_(processes) {
+    for (std::size_t i = 0; i < schedule_.inputs.size(); ++i) {
+      inputs_.push_back({schedule_.inputs[i], schedule_.is_shared(i), {}, {}});
+    }
+  }
+
+  std::size_t left() const { return schedule_.runs.size() - next_; }
+  std::size_t size() const { return schedule_.runs.size(); }
+  const PlannedRun& take() { return schedule_.runs.at(next_++); }
+  InputState& state_of(const PlannedRun& run) { return inputs_[run.input]; }
+
+  void note_time(const PlannedRun& run, const RunTimes& times) {
+    if (run.purpose != Purpose::timed) return;
+    times_[static_cast<std::size_t>(run.process)].push_back(times);
+    events_ns_.push_back(times.events_ns);
+  }
+
+  /// Of the timed runs, by process.
+  const std::vector<std::vector<RunTimes>>& times() const { return times_; }
+  const std::vector<std::int64_t>& events_ns() const { return events_ns_; }
+
+  /// A group for each input that several runs had.
+  void add_digests(BadgeEvidence& evidence) const {
+    for (const InputState& state : inputs_) {
+      if (state.digests.size() > 1) evidence.digests.push_back(state.digests);
+    }
+  }
+
+ private:
+  Schedule schedule_;
+  std::vector<InputState> inputs_;
+  std::vector<std::vector<RunTimes>> times_;
+  std::vector<std::int64_t> events_ns_;
+  std::size_t next_ = 0;
+};
+
+Trial::Runs Trial::begin(const ScheduleRequest& request) {
+  if (!result_.evidence) {
+    result_.evidence.emplace();
+    result_.strict = problem_.output().dtype == DType::f32;
+    if (!result_.strict) note_badge("strict asks for an FP32 output");
+  }
+  Schedule schedule = draw_schedule(request, [this] { return instruments_.fresh_seed(); });
+  if (options_.seed) {
+    std::uint64_t seed = *options_.seed;
+    for (PlannedInput& input : schedule.inputs) input.seed = seed++;
+  }
+  return {std::move(schedule), request.processes};
+}
+
+/// One run of the candidate, whatever it is for.
+std::optional<Rejection> Trial::step(Runs& runs) {
+  const PlannedRun& run = runs.take();
+  InputState& state = runs.state_of(run);
+  // There is nothing left to lose.
+  if (run.purpose == Purpose::stress && !stress_failure_.empty()) return std::nullopt;
+  const bool takes_time = run.purpose == Purpose::timed && options_.takes_times();
+  const std::uint64_t seed = state.input.seed;
+  if (!takes_time) std::this_thread::sleep_for(options_.planted_gap);
+  runs.note_time(run, instruments_.run_candidate(run.process, state.input, takes_time));
+  if (state.input.seed != seed) state = {state.input, false, {}, {}};  // it repeats nothing now
+  std::optional<Rejection> rejection = examine(run, state);
+  if (observer_) {
+    observer_(run);
+    rejection.reset();
+    stress_failure_.clear();
+  }
+  if (!rejection && run.watched) rejection = look_for_company();
+  return rejection;
+}
+
+/// Equal outputs for equal inputs are judged once.
+std::optional<Rejection> Trial::examine(const PlannedRun& run, InputState& state) {
+  std::string digest;
+  if (state.shared) {
+    digest = instruments_.digest();
+    state.digests.push_back(digest);
+  }
+  if (!run.judged || (state.shared && digest == state.judged_digest)) return std::nullopt;
+  state.judged_digest = digest;
+  return judge_output(state.input);
+}
+
+std::optional<Rejection> Trial::judge_output(const PlannedInput& input) {
+  std::optional<ErrorStats> stats;
+  std::optional<Rejection> rejection = instruments_.judge(input, &stats);
+  if (input.stress_case >= 0) {
+    const std::string& name =
+        problem_.stress_cases[static_cast<std::size_t>(input.stress_case)].name;
+    if (stats) {
+      double& largest = stress_[input.stress_case];
+      if (!(stats->worst_tolerance_ratio <= largest)) largest = stats->worst_tolerance_ratio;
+    }
+    if (!rejection) return std::nullopt;
+    if (rejection->status == Status::wrong_result) {
+      stress_failure_ = name + ": " + rejection->message;
+      return std::nullopt;
+    }
+    rejection->message += " (on the stress inputs " + name + ")";
+    return rejection;
+  }
+  if (rejection && !stats && options_.mode == Mode::errors) {
+    stats = instruments_.measure_errors();  // of interest whatever else is wrong
+  }
+  if (stats) note_errors(*stats);
+  result_.seeds.push_back(input.seed);
+  if (!rejection) compare_with_references(input, *stats);
+  return rejection;
+}
+
+void Trial::note_errors(const ErrorStats& stats) {
+  if (!result_.errors || !(stats.worst_tolerance_ratio <= result_.errors->worst_tolerance_ratio)) {
+    result_.errors = stats;
+  }
+}
+
+/// The references' own errors on the same inputs: all of them for the first that are judged, the
+/// headline's wherever `strict` depends on it.
+void Trial::compare_with_references(const PlannedInput& input, const ErrorStats& candidate) {
+  const bool first = result_.seeds.size() == 1;
+  const std::optional<std::size_t> headline_index = headline();
   double share = candidate.worst_strict_ratio;
-  for (const PreparedReference& reference : rig_.references) {
-    const bool headline = &reference == rig_.headline();
-    const bool needed = headline && result_.strict && !strict_by_itself;
-    if (!reference.unavailable.empty() || !(first_seed || needed)) continue;
-    rig_.sampler.run(reference.subject, seed);
-    const ErrorStats library = rig_.checker.measure_errors();
-    if (first_seed) reference_errors_[reference.id] = library;
-    if (headline) share = strict_share(candidate, &library);
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    const bool is_headline = i == headline_index;
+    const bool needed = is_headline && result_.strict && candidate.worst_strict_ratio > 1.0;
+    if (!references_[i].unavailable.empty() || !(first || needed)) continue;
+    const ErrorStats library = instruments_.reference_errors(i, input);
+    if (first) reference_errors_[references_[i].id] = library;
+    if (is_headline) share = strict_share(candidate, &library);
   }
   if (!result_.strict) return;
   std::optional<double>& largest = result_.evidence->strict_share;
@@ -96,127 +235,50 @@ void Trial::compare_with_libraries(std::uint64_t seed, const ErrorStats& candida
   }
 }
 
-/// The last run is made in a process that never saw these inputs: no copy of an earlier result can
-/// pass for a repetition there, whatever keeps it.
-std::optional<Rejection> Trial::check_determinism() {
-  const std::uint64_t seed = rig_.sampler.fresh_seed();
-  // What is loaded runs once at once, and must not meet these inputs then.
-  rig_.inputs.fill(rig_.sampler.fresh_seed(), nullptr, rig_.stream);
-  rig_.stream.synchronize();
-  RemoteRunner& repetition = rig_.repetition();
-  const Result<int> number = repetition.load(rig_.candidate, code_);
-  if (!number) return Rejection{Status::launch_failed, number.error().message};
-  const Subject elsewhere{&repetition, *number, subject_.buffers};
-  const Checker::SameInputs same(rig_.checker);
-  std::vector<std::string> digests;
-  for (int i = 0; i < determinism_runs; ++i) {
-    rig_.sampler.run(i == determinism_runs - 1 ? elsewhere : subject_, seed);
-    digests.push_back(hexadecimal(rig_.checker.digest()));
-    if (auto rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr)) return rejection;
+std::optional<std::size_t> Trial::headline() const {
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    if (references_[i].unavailable.empty()) return i;
   }
-  rig_.end_repetition();
-  result_.evidence->digests = {digests};
-  result_.deterministic = result_.evidence->repeats_agree();
-  if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
-  rig_.laps.lap("determinism");
   return std::nullopt;
 }
 
-std::optional<Rejection> Trial::check_stress_inputs() {
-  if (!rig_.options.stress) {
-    note_badge("robust: not tried");
-    return std::nullopt;
-  }
-  result_.robust = true;
-  for (const StressCase& stress : rig_.problem.stress_cases) {
-    rig_.sampler.run(subject_, rig_.sampler.fresh_seed(), &stress);
-    std::optional<ErrorStats> stats;
-    auto rejection = rig_.checker.judge(*subject_.buffers, &stress, &stats);
-    if (stats) result_.evidence->stress.emplace_back(stress.name, stats->worst_tolerance_ratio);
-    if (rejection) {
-      if (rejection->status != Status::wrong_result) {
-        rejection->message += " (on the stress inputs " + stress.name + ")";
-        return rejection;
-      }
-      result_.robust = false;
-      note_badge("robust: " + stress.name + ": " + rejection->message);
-      break;
-    }
-  }
-  rig_.laps.lap("stress");
-  return std::nullopt;
-}
-
-std::optional<Rejection> Trial::judge_samples() {
-  std::optional<Rejection> rejection;
-  for (int i = 0; i < rig_.options.samples && !rejection; ++i) sample(true, rejection);
-  rig_.laps.lap("samples");
-  return rejection;
-}
-
-/// Which of so many timed samples of the candidate are judged.
-std::set<int> Trial::unannounced_checks(int samples) {
-  const std::int64_t affordable = timed_checks_budget / std::max(judgement_, Clock::duration(1));
-  const auto count = static_cast<std::size_t>(
-      std::min<std::int64_t>(samples, std::max<std::int64_t>(fewest_timed_checks, affordable)));
-  return randomly_chosen(count, samples);
-}
-
-std::set<int> Trial::randomly_chosen(std::size_t count, int samples) {
-  std::set<int> chosen;
-  while (chosen.size() < std::min(count, static_cast<std::size_t>(samples))) {
-    chosen.insert(
-        static_cast<int>(rig_.sampler.fresh_seed() % static_cast<std::uint64_t>(samples)));
-  }
-  return chosen;
-}
-
-/// One timed sample of the candidate; the kernel cannot tell whether it will be `judged`.
-RunTimes Trial::sample(bool judged, std::optional<Rejection>& rejection) {
-  const RunTimes times = rig_.sampler.timed_run(subject_);
-  if (judged) rejection = rig_.checker.judge(*subject_.buffers, nullptr, nullptr);
-  if (rejection) {
-    rejection->message += " (in a timed run)";
-    if (!rejection->check.empty()) rejection->check += " in a timed run";
-  }
-  return times;
-}
-
-std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration) {
+std::optional<Rejection> Trial::time(const ScheduleRequest& request,
+                                     const std::vector<ClockCalibration>& calibrations) {
   const std::string candidate_name = "candidate";
   const std::string repeated_headline = "headline again";
-  const std::set<int> checked = unannounced_checks(rig_.options.samples);
-  const std::set<int> watched = randomly_chosen(watched_samples, rig_.options.samples);
+  Runs runs = begin(request);
   std::optional<Rejection> rejection;
-  std::vector<RunTimes> runs;
-  std::map<std::string, std::vector<RunTimes>> library_runs;
+  std::map<std::string, std::vector<RunTimes>> reference_runs;
 
   std::vector<TimedSubject> subjects;
-  subjects.push_back({candidate_name, [&] {
-                        if (rejection) return std::int64_t{0};
-                        const int number = static_cast<int>(runs.size());
-                        runs.push_back(sample(checked.contains(number), rejection));
-                        if (!rejection && watched.contains(number)) rejection = look_for_company();
-                        return runs.back().events_ns;
-                      }});
-  const auto sample_of = [&](const PreparedReference& reference) {
-    return [&] {
-      std::vector<RunTimes>& runs_of_it = library_runs[reference.id];
-      runs_of_it.push_back(rig_.sampler.timed_run(reference.subject));
-      return runs_of_it.back().events_ns;
-    };
+  subjects.push_back({candidate_name,
+                      [&] {
+                        if (!rejection) rejection = step(runs);
+                        return std::int64_t{0};  // kept with the runs
+                      },
+                      static_cast<int>(runs.size())});
+  const auto reference_subject = [&](const std::string& name, std::size_t reference) {
+    return TimedSubject{name,
+                        [&, reference] {
+                          if (rejection) return std::int64_t{0};
+                          std::vector<RunTimes>& all = reference_runs[references_[reference].id];
+                          all.push_back(instruments_.run_reference(reference));
+                          return all.back().events_ns;
+                        },
+                        options_.samples};
   };
-  for (const PreparedReference& reference : rig_.references) {
-    if (reference.unavailable.empty()) subjects.push_back({reference.id, sample_of(reference)});
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    if (!references_[i].unavailable.empty()) continue;
+    subjects.push_back(reference_subject(references_[i].id, i));
   }
-  const PreparedReference* headline = rig_.headline();
-  if (headline) subjects.push_back({repeated_headline, sample_of(*headline)});
+  const std::optional<std::size_t> headline_index = headline();
+  if (headline_index) subjects.push_back(reference_subject(repeated_headline, *headline_index));
 
-  auto samples = measure_interleaved(subjects, rig_.options.samples);
+  auto samples = measure_interleaved(subjects);
+  runs.add_digests(*result_.evidence);
   if (rejection) return rejection;
-  result_.timing = summarise(events_of(runs));
-  result_.witnesses = {witness_of(calibration, runs)};
-  for (const PreparedReference& reference : rig_.references) {
+  result_.timing = summarise(runs.events_ns());
+  for (const ReferenceState& reference : references_) {
     ReferenceResult found = describe(reference);
     if (reference.unavailable.empty()) {
       found.timing = summarise(samples.at(reference.id));
@@ -225,31 +287,60 @@ std::optional<Rejection> Trial::time_samples(const ClockCalibration& calibration
     }
     result_.references.push_back(std::move(found));
   }
-  if (headline) note_noise(samples[repeated_headline]);
-  rig_.laps.lap("timing");
-  rejection = check_clock(result_.witnesses.front());
-  for (const PreparedReference& reference : rig_.references) {
-    const std::vector<RunTimes>& library = library_runs[reference.id];
-    if (rejection || library.empty()) continue;
-    rejection = check_company(calibration, library);
+  if (headline_index) note_noise(samples[repeated_headline]);
+  laps_.lap("timing");
+  rejection = check_clocks(calibrations, runs, &result_.witnesses);
+  if (options_.shared_gpu) return rejection;
+  for (const ReferenceState& reference : references_) {
+    const auto found = reference_runs.find(reference.id);
+    if (rejection || found == reference_runs.end()) continue;
+    rejection = check_company(calibrations.front(), found->second);
     if (!rejection) {
-      rejection = check_reference(reference.id, reference.alone_ns,
-                                  summarise(events_of(library)).median_ns);
+      std::vector<std::int64_t> events;
+      for (const RunTimes& run : found->second) events.push_back(run.events_ns);
+      rejection =
+          check_reference(reference.id, reference.alone_ns, summarise(std::move(events)).median_ns);
     }
   }
   return rejection;
 }
 
+/// Nobody is accused where others use the GPU.
+std::optional<Rejection> Trial::check_clocks(const std::vector<ClockCalibration>& calibrations,
+                                             const Runs& runs, std::vector<Witness>* witnesses) {
+  std::optional<Rejection> rejection;
+  for (std::size_t process = 0; process < calibrations.size(); ++process) {
+    const std::vector<RunTimes>& times = runs.times()[process];
+    if (times.empty()) continue;
+    const Witness witness = witness_of(calibrations[process], times);
+    if (witnesses) witnesses->push_back(witness);
+    if (!rejection && !options_.shared_gpu) rejection = check_clock(witness);
+  }
+  return rejection;
+}
+
+std::optional<Rejection> Trial::judge_without_times(const ScheduleRequest& request) {
+  Runs runs = begin(request);
+  std::optional<Rejection> rejection;
+  while (!rejection && runs.left() > 0) rejection = step(runs);
+  runs.add_digests(*result_.evidence);
+  for (const ReferenceState& reference : references_) {
+    result_.references.push_back(describe(reference));
+  }
+  laps_.lap("runs");
+  return rejection;
+}
+
 std::optional<Rejection> Trial::look_for_company() {
-  if (rig_.options.shared_gpu || !is_interrupted(rig_)) return std::nullopt;
+  if (options_.shared_gpu || !instruments_.is_interrupted()) return std::nullopt;
   // A process that is only leaving the GPU, a monitor's say, interrupts once; what works on behind
   // its end does so in every run that is watched.
-  if (++interruptions_ == 1 && !is_interrupted(rig_)) return std::nullopt;
+  if (++interruptions_ == 1 && !instruments_.is_interrupted()) return std::nullopt;
   // Either something of the candidate works on after its end, or somebody else does. What is the
-  // candidate's ends with its process.
-  rig_.runner->hang_up();
+  // candidate's ends with its processes.
+  instruments_.end_candidate();
   const auto patience = Clock::now() + farewell;
-  while (is_interrupted(rig_)) {
+  while (instruments_.is_interrupted()) {
     if (Clock::now() > patience) throw SetupFailure(shared_gpu_message);
   }
   return Rejection{Status::forged_time,
@@ -257,7 +348,7 @@ std::optional<Rejection> Trial::look_for_company() {
 }
 
 /// What is known of a reference but its time.
-ReferenceResult Trial::describe(const PreparedReference& reference) const {
+ReferenceResult Trial::describe(const ReferenceState& reference) const {
   ReferenceResult result;
   result.id = reference.id;
   result.details = reference.details;
@@ -268,12 +359,6 @@ ReferenceResult Trial::describe(const PreparedReference& reference) const {
   return result;
 }
 
-void Trial::note_references_without_times() {
-  for (const PreparedReference& reference : rig_.references) {
-    result_.references.push_back(describe(reference));
-  }
-}
-
 /// The headline against itself: what a ratio of 100% looks like on this machine.
 void Trial::note_noise(const std::vector<std::int64_t>& repeated_headline) {
   const ReferenceResult* headline = result_.headline();
@@ -281,43 +366,63 @@ void Trial::note_noise(const std::vector<std::int64_t>& repeated_headline) {
   result_.repeated_headline_ns = repeated_headline;
 }
 
-std::optional<Rejection> Trial::time_external_references() {
-  if (rig_.externals.empty()) return std::nullopt;
-  const int block = std::max(1, rig_.options.samples / external_blocks);
-  for (std::size_t k = 0; k < rig_.externals.size(); ++k) {
+std::optional<Rejection> Trial::time_beside_externals(
+    const ScheduleRequest& request, const std::vector<ClockCalibration>& calibrations) {
+  if (options_.external_references.empty()) return std::nullopt;
+  const int block = std::max(1, options_.samples / external_blocks);
+  for (std::size_t k = 0; k < options_.external_references.size(); ++k) {
     ReferenceResult result;
-    result.id = rig_.options.external_references[k];
+    result.id = options_.external_references[k];
     std::vector<std::int64_t> external_ns;
-    std::vector<std::int64_t> candidate_ns;
-    const std::set<int> checked = unannounced_checks(external_blocks * block);
-    Result<std::unique_ptr<ExternalReference>> external = rig_.source.make_external(
-        result.id, rig_.problem, {rig_.externals[k][0].release(), rig_.externals[k][1].release()},
-        rig_.options.device);
-    if (!external) result.unavailable = external.error().message;
-    for (int i = 0; external && i < external_blocks; ++i) {
-      Result<std::vector<std::int64_t>> times =
-          (*external)->time_block(block, rig_.sampler.fresh_seed());
+    ScheduleRequest wanted = request;
+    wanted.timed = external_blocks * block;
+    Runs runs = begin(wanted);
+    std::optional<Rejection> rejection;
+    for (int i = 0; i < external_blocks && result.unavailable.empty(); ++i) {
+      Result<std::vector<std::int64_t>> times = instruments_.time_external(k, block);
       if (!times) {
         result.unavailable = times.error().message;
         break;
       }
       external_ns.insert(external_ns.end(), times->begin(), times->end());
-      for (int n = 0; n < block; ++n) {
-        std::optional<Rejection> rejection;
-        candidate_ns.push_back(sample(checked.contains(i * block + n), rejection).events_ns);
-        if (rejection) return rejection;
+      const std::size_t blocks_left = static_cast<std::size_t>(external_blocks - i);
+      for (std::size_t n = runs.left() / blocks_left; n > 0 && !rejection; --n) {
+        rejection = step(runs);
       }
+      if (rejection) break;
     }
+    runs.add_digests(*result_.evidence);
+    if (!rejection) rejection = check_clocks(calibrations, runs, nullptr);
+    if (rejection) return rejection;
     if (result.unavailable.empty()) {
-      result.details = (*external)->details();
-      result.percent_of_reference = percent_of_reference(external_ns, candidate_ns);
+      result.details = instruments_.external_details(k);
+      result.percent_of_reference = percent_of_reference(external_ns, runs.events_ns());
       result.timing = summarise(std::move(external_ns));
-      result.kernel_samples_ns = std::move(candidate_ns);
+      result.kernel_samples_ns = runs.events_ns();
     }
     result_.references.push_back(std::move(result));
   }
-  rig_.laps.lap("external");
+  laps_.lap("external");
   return std::nullopt;
+}
+
+void Trial::award_badges() {
+  BadgeEvidence& evidence = *result_.evidence;
+  for (const auto& [number, ratio] : stress_) {
+    evidence.stress.emplace_back(problem_.stress_cases[static_cast<std::size_t>(number)].name,
+                                 ratio);
+  }
+  result_.robust = options_.stress && stress_failure_.empty();
+  if (!options_.stress) note_badge("robust: not tried");
+  if (!stress_failure_.empty()) note_badge("robust: " + stress_failure_);
+  result_.deterministic = evidence.repeats_agree();
+  if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
+  if (!options_.shared_gpu) return;
+  for (bool* badge : {&result_.strict, &result_.robust, &result_.deterministic}) *badge = false;
+  result_.badge_notes.clear();
+  for (const char* name : {"strict", "robust", "deterministic"}) {
+    note_badge(std::string(name) + ": not given on a shared GPU");
+  }
 }
 
 void Trial::note_badge(const std::string& reason) {

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "harness/evaluation/rig.h"
+#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/instruments.h"
+#include "harness/evaluation/laps.h"
 
 namespace rekernel {
 
@@ -16,53 +18,89 @@ inline constexpr const char* shared_gpu_message =
     "would mean nothing; end what else computes there, or give --shared-gpu, whose times are not "
     "recorded";
 
-/// A loaded candidate before the judge: the phases of an evaluation, each of which adds to the
-/// result what it finds out. A phase that rejects the candidate ends the evaluation.
+/// How many runs of each kind a candidate gets, by what it costs the referee to judge one, and by
+/// nothing that the candidate decides.
+ScheduleRequest verdict_schedule(const Problem& problem, const EvaluateOptions& options,
+                                 std::chrono::nanoseconds judgement);
+/// The same for blocks beside a reference of another process.
+ScheduleRequest external_schedule(const Problem& problem, const EvaluateOptions& options,
+                                  std::chrono::nanoseconds judgement);
+/// As in a verdict, but so many of all kinds that what tells them apart can be found.
+ScheduleRequest blinding_schedule(const Problem& problem, const EvaluateOptions& options);
+/// For errors alone.
+ScheduleRequest errors_schedule(const Problem& problem, const EvaluateOptions& options);
+
+/// A loaded candidate before the judge. All runs of a candidate are made in one random order, in
+/// two processes, whatever they are for (schedule.h): what is timed is what was judged. A run that
+/// rejects the candidate ends the trial.
 class Trial {
  public:
   /// Keeps all of them.
-  Trial(Rig& rig, const Subject& subject, const CompiledProgram& code, Evaluation& result)
-      : rig_(rig), subject_(subject), code_(code), result_(result) {}
+  Trial(Instruments& instruments, const Problem& problem, const EvaluateOptions& options,
+        const std::vector<ReferenceState>& references, Laps& laps, Evaluation& result)
+      : instruments_(instruments),
+        problem_(problem),
+        options_(options),
+        references_(references),
+        laps_(laps),
+        result_(result) {}
 
-  /// Values, bounds and badges, on so many seeds.
-  std::optional<Rejection> check_seeds(int seeds);
-  /// Repeated runs on the same inputs, the last in another process.
-  std::optional<Rejection> check_determinism();
-  /// Wrong values on the stress inputs cost the badge; writing where nothing is to be written costs
-  /// more.
-  std::optional<Rejection> check_stress_inputs();
-
-  /// Runs that are judged as timed ones are, and not timed.
-  std::optional<Rejection> judge_samples();
-  /// Candidate and libraries in random order, judged unannounced, with the witness of the clock.
-  std::optional<Rejection> time_samples(const ClockCalibration& calibration);
+  /// Candidate and references in random order, with the witness of the clock: one calibration for
+  /// each process of the candidate.
+  std::optional<Rejection> time(const ScheduleRequest& request,
+                                const std::vector<ClockCalibration>& calibrations);
   /// References in other processes, in alternating blocks.
-  std::optional<Rejection> time_external_references();
+  std::optional<Rejection> time_beside_externals(const ScheduleRequest& request,
+                                                 const std::vector<ClockCalibration>& calibrations);
+  /// The same runs of the candidate alone: no time is taken.
+  std::optional<Rejection> judge_without_times(const ScheduleRequest& request);
 
-  /// Between samples nothing of a candidate runs: `forged_time` where something does. Throws
+  /// Between runs nothing of a candidate runs: `forged_time` where something does. Throws
   /// SetupFailure where it is somebody else's.
   std::optional<Rejection> look_for_company();
 
-  /// The libraries' errors alone, and what is known of them.
-  void note_references_without_times();
+  /// The badges, once all runs are made.
+  void award_badges();
+
+  /// Is told of each run after it was made and judged. A trial with an observer goes on whatever
+  /// the values are: it is one of a kernel that tells what it sees.
+  using Observer = std::function<void(const PlannedRun&)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
 
  private:
-  void compare_with_libraries(std::uint64_t seed, const ErrorStats& candidate, bool first_seed);
-  std::set<int> unannounced_checks(int samples);
-  std::set<int> randomly_chosen(std::size_t count, int samples);
-  RunTimes sample(bool judged, std::optional<Rejection>& rejection);
-  ReferenceResult describe(const PreparedReference& reference) const;
+  /// What is known of a run's inputs.
+  struct InputState {
+    PlannedInput input;
+    bool shared = false;
+    std::vector<std::string> digests;
+    std::string judged_digest;
+  };
+  class Runs;
+
+  Runs begin(const ScheduleRequest& request);
+  std::optional<Rejection> step(Runs& runs);
+  std::optional<Rejection> examine(const PlannedRun& run, InputState& state);
+  std::optional<Rejection> judge_output(const PlannedInput& input);
+  void note_errors(const ErrorStats& stats);
+  void compare_with_references(const PlannedInput& input, const ErrorStats& candidate);
+  std::optional<Rejection> check_clocks(const std::vector<ClockCalibration>& calibrations,
+                                        const Runs& runs, std::vector<Witness>* witnesses);
+  std::optional<std::size_t> headline() const;
+  ReferenceResult describe(const ReferenceState& reference) const;
   void note_noise(const std::vector<std::int64_t>& repeated_headline);
   void note_badge(const std::string& reason);
 
-  Rig& rig_;
-  Subject subject_;
-  const CompiledProgram& code_;
+  Instruments& instruments_;
+  const Problem& problem_;
+  const EvaluateOptions& options_;
+  const std::vector<ReferenceState>& references_;
+  Laps& laps_;
   Evaluation& result_;
+  Observer observer_;
   std::map<std::string, ErrorStats> reference_errors_;
-  int interruptions_ = 0;  ///< of the GPU in runs that were watched
-  std::chrono::steady_clock::duration judgement_ =
-      std::chrono::steady_clock::duration::max();  ///< how long one takes
+  std::map<int, double> stress_;  ///< stress case → the largest |err| ÷ tolerance
+  std::string stress_failure_;    ///< what costs `robust`
+  int interruptions_ = 0;         ///< of the GPU in runs that were watched
 };
 
 }  // namespace rekernel

@@ -15,13 +15,17 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "harness/base/file_descriptor.h"
 #include "harness/base/files.h"
+#include "harness/base/json.h"
 #include "harness/process/process_tree.h"
+#include "harness/process/system_calls.h"
 
 extern char** environ;
 
@@ -199,9 +203,20 @@ class Supervision {
   }
 
   void read_errors() {
+    const std::size_t before = errors_.size();
     if (!drain(child_.errors.get(), errors_)) child_.errors.close();
+    if (command_.tells_refused_calls) repeat_refused_calls(before);
     if (errors_.size() > 2 * kept_error_bytes) {
       errors_.erase(0, errors_.size() - kept_error_bytes);
+    }
+  }
+
+  /// Of what came after the first `before` bytes: such lines come whole.
+  void repeat_refused_calls(std::size_t before) const {
+    std::istringstream lines(errors_.substr(before));
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with(refused_call_mark)) continue;
+      (void)write_all(STDERR_FILENO, one_line(line, last_words_length) + "\n");
     }
   }
 

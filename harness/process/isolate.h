@@ -35,6 +35,8 @@ struct ChildCommand {
   std::chrono::milliseconds exit_deadline = std::chrono::seconds(10);
   /// The child is killed once the other end of this pipe is closed; −1: only its deadline ends it.
   int stop = -1;
+  /// Lines on its standard error that tell of refused system calls are repeated on this process's.
+  bool tells_refused_calls = false;
   /// Descriptors that the child finds from first_inherited_descriptor on, in this order. They are
   /// closed here, whatever happens. Every other descriptor of the parent is closed in the child.
   std::vector<int> inherited;

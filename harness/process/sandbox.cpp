@@ -216,6 +216,7 @@ Result<std::string> sandbox() {
 Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices,
                                    const SandboxAdditions& additions) {
   const Result<std::string> found = sandbox();
+  command.tells_refused_calls = environment("REKERNEL_SANDBOX") == "report";
   if (!sandbox_is_refused()) command.environment = variables(found.ok());
   if (!additions.variables.empty()) {
     if (!command.environment) command.environment = own_variables();

@@ -66,7 +66,7 @@ using Command = CommandTest;
 using NvrtcCommand = CommandTest;
 
 TEST_F(Command, EveryCommandHasHelpWithAnExample) {
-  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "noise",
+  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "blinding", "noise",
                            "capture", "errors", "new", "search", "replay", "report", "verify"}) {
     const ProgramOutcome outcome = rekernel_program(std::string(name) + " --help");
     EXPECT_EQ(outcome.exit_status, 0) << name;

@@ -5,9 +5,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +79,46 @@ int start_processes(char**) {
   bool ran = false;
   std::thread([&] { ran = true; }).join();
   say(std::string(", thread: ") + (ran ? "done" : "no"));
+  return 0;
+}
+
+/// What each of these gives once the process is locked down.
+int try_system_calls(char**) {
+  const Result<Ok> locked = lock_down();
+  if (!locked) {
+    say(locked.error().message);
+    return 0;
+  }
+  const auto tried = [](const char* name, long result) {
+    say(std::string(name) + ": " + outcome(result >= 0) + "\n");
+  };
+  char byte = 0;
+  iovec memory{&byte, 1};
+  rlimit limit{1 << 23, 1 << 23};
+  tried("io_uring_setup", ::syscall(SYS_io_uring_setup, 1, nullptr));
+  tried("bpf", ::syscall(SYS_bpf, 0, nullptr, 0));
+  tried("userfaultfd", ::syscall(SYS_userfaultfd, 1));
+  tried("keyctl", ::syscall(SYS_keyctl, 0, -3, 0));
+  tried("unshare", ::unshare(CLONE_NEWUSER));
+  tried("ptrace", ::syscall(SYS_ptrace, 0, 0, 0, 0));
+  tried("process_vm_readv", ::process_vm_readv(::getppid(), &memory, 1, &memory, 1, 0));
+  tried("kill", ::kill(::getppid(), 0));
+  tried("kill itself", ::kill(::getpid(), 0));
+  tried("setrlimit", ::setrlimit(RLIMIT_CORE, &limit));
+  tried("limit of the stack", ::setrlimit(RLIMIT_STACK, &limit));
+  tried("getrlimit", ::getrlimit(RLIMIT_CORE, &limit));
+  tried("type into the terminal", ::ioctl(STDIN_FILENO, TIOCSTI, &byte));
+  tried("ioctl", ::ioctl(STDIN_FILENO, FIONREAD, &limit));
+  tried("packets", ::socket(AF_PACKET, SOCK_RAW, 0));
+  tried("netlink", ::socket(AF_NETLINK, SOCK_RAW, 0));
+  tried("unix", ::socket(AF_UNIX, SOCK_STREAM, 0));
+  tried("dumpable", ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+  tried("name", ::prctl(PR_SET_NAME, "locked", 0, 0, 0));
+  tried("clone with namespaces",
+        ::syscall(SYS_clone, CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWNET, 0, 0, 0, 0));
+  tried("a call of tomorrow", ::syscall(4000));
+  tried("memory", ::memfd_create("x", MFD_CLOEXEC));
+  tried("event", ::eventfd(0, EFD_CLOEXEC));
   return 0;
 }
 
@@ -226,6 +274,7 @@ int misbehave(char** arguments) {
       {"segfault", die_of_segmentation},
       {"spin", spin},
       {"start-processes", start_processes},
+      {"system-calls", try_system_calls},
       {"write", write_a_huge_file},
   };
   const auto mode = modes.find(arguments[0]);

@@ -66,13 +66,22 @@ Program input_program(const std::string& kernel, std::int64_t count, std::uint64
   launch.kernel = kernel;
   launch.grid[0].count = blocks;
   launch.block[0] = threads;
+  const random::Parameters p = input_parameters(distribution, seed, tensor_stream("data"));
   launch.args = {BufferArgument{"data"},
                  ScalarArgument{static_cast<std::uint64_t>(count)},
                  ScalarArgument{seed},
                  ScalarArgument{tensor_stream("data")},
-                 ScalarArgument{static_cast<std::int32_t>(distribution.kind)},
-                 ScalarArgument{distribution.a},
-                 ScalarArgument{distribution.b}};
+                 ScalarArgument{p.kind},
+                 ScalarArgument{p.a},
+                 ScalarArgument{p.b},
+                 ScalarArgument{p.row_a},
+                 ScalarArgument{p.row_b},
+                 ScalarArgument{static_cast<std::uint64_t>(p.row_begin)},
+                 ScalarArgument{static_cast<std::uint64_t>(p.row_end)},
+                 ScalarArgument{p.stretch_bits},
+                 ScalarArgument{p.has_outliers},
+                 ScalarArgument{p.outlier},
+                 ScalarArgument{p.key}};
   if (kernel.starts_with("verify")) launch.args.push_back(BufferArgument{"counter"});
   Program program;
   program.source = input_device_source();
@@ -225,7 +234,10 @@ TEST_F(GpuOracle, InputsEqualTheHostsBitForBit) {
   const Distribution distributions[] = {{Distribution::Kind::normal, 0.0, 1.0},
                                         {Distribution::Kind::normal, 1000.0, 0.1},
                                         {Distribution::Kind::uniform, -0.0525, 0.0525},
-                                        {Distribution::Kind::constant, 0.1}};
+                                        {Distribution::Kind::constant, 0.1},
+                                        {.odd_row = Distribution::OddRow{7, 11, 3.0, 0.5}},
+                                        {.odd_row = Distribution::OddRow{1, 64, 0.0, 0.0},
+                                         .outliers = Distribution::Outliers{16, 200.0}}};
   const std::uint64_t seed = 0x123456789abcdef0;
   for (const DType dtype : {DType::f16, DType::f32}) {
     for (const Distribution& distribution : distributions) {

@@ -55,6 +55,68 @@ TEST(InputValue, MeanAndDeviationScaleTheSameDraw) {
   }
 }
 
+TEST(InputValue, OneRowIsOddAndTheOthersStayAsTheyAre) {
+  constexpr std::uint64_t rows = 9;
+  constexpr std::uint64_t elements = 10;
+  Distribution zeros;
+  zeros.odd_row = {rows, elements, 0.0, 0.0};
+  Distribution shifted;
+  shifted.odd_row = {rows, elements, 1000.0, 1.0};
+  std::set<std::uint64_t> chosen;
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    std::uint64_t odd = 0;
+    for (std::uint64_t row = 0; row < rows; ++row) {
+      int different = 0;
+      for (std::uint64_t i = row * elements; i < (row + 1) * elements; ++i) {
+        const double usual = input_value(standard_normal, DType::f32, seed, 2, i);
+        const double value = input_value(zeros, DType::f32, seed, 2, i);
+        if (value == usual) continue;
+        ++different;
+        EXPECT_EQ(value, 0.0);
+        EXPECT_FALSE(std::signbit(value));
+        EXPECT_EQ(input_value(shifted, DType::f32, seed, 2, i),
+                  static_cast<float>(usual) + 1000.0f);
+      }
+      EXPECT_TRUE(different == 0 || different == elements) << different;
+      if (different == 0) continue;
+      ++odd;
+      chosen.insert(row);
+    }
+    EXPECT_EQ(odd, 1u) << seed;
+  }
+  EXPECT_EQ(chosen.size(), rows);  // all of them, over 64 seeds
+}
+
+TEST(InputValue, EachStretchHasOneOutlier) {
+  constexpr std::uint64_t stretch = 32;
+  Distribution distribution;
+  distribution.outliers = {stretch, 200.0};
+  std::set<std::uint64_t> places;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t begin = 0; begin < 10 * stretch; begin += stretch) {
+      int found = 0;
+      for (std::uint64_t i = begin; i < begin + stretch; ++i) {
+        const double value = input_value(distribution, DType::f32, seed, 2, i);
+        if (value == input_value(standard_normal, DType::f32, seed, 2, i)) continue;
+        EXPECT_EQ(value, 200.0);
+        places.insert(i - begin);
+        ++found;
+      }
+      EXPECT_EQ(found, 1);
+    }
+  }
+  EXPECT_EQ(places.size(), stretch);  // everywhere, over 200 stretches
+}
+
+TEST(InputValue, DefectiveOdditiesAreThrown) {
+  Distribution distribution;
+  distribution.outliers = {6, 200.0};
+  EXPECT_THROW(input_value(distribution, DType::f32, 0, 0, 0), std::logic_error);
+  distribution.outliers.reset();
+  distribution.odd_row = {0, 4, 0.0, 1.0};
+  EXPECT_THROW(input_value(distribution, DType::f32, 0, 0, 0), std::logic_error);
+}
+
 TEST(InputValue, TakesHalfAndSingleOnly) {
   EXPECT_THROW(input_value(standard_normal, DType::bf16, 0, 0, 0), std::logic_error);
 }

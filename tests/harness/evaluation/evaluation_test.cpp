@@ -102,7 +102,7 @@ TEST(EvaluateOptionsJson, CarriesEverySetting) {
   options.stress = false;
   options.mode = EvaluateOptions::Mode::noise;
   options.shared_gpu = true;
-  options.check_seeds = 2;
+  options.planted_gap = std::chrono::microseconds(200);
   options.noise_runs = 100;
   options.noise_subject = "cudnn_fp32";
   const boost::json::value json = to_json(options);
@@ -111,7 +111,7 @@ TEST(EvaluateOptionsJson, CarriesEverySetting) {
   EXPECT_EQ(boost::json::serialize(to_json(*read)), boost::json::serialize(json));
   EXPECT_EQ(read->mode, EvaluateOptions::Mode::noise);
   EXPECT_TRUE(read->shared_gpu);
-  EXPECT_EQ(read->check_seeds, 2);
+  EXPECT_EQ(read->planted_gap, options.planted_gap);
   EXPECT_EQ(read->noise_runs, 100);
   EXPECT_EQ(read->noise_subject, "cudnn_fp32");
 }

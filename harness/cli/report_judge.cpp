@@ -20,6 +20,18 @@ namespace json = boost::json;
 
 namespace {
 
+/// The first module's text, where it is text.
+std::string source_of(const fs::path& folder, RecordComplaints& complaints) {
+  std::error_code ignored;
+  for (const Language language : {Language::ptx, Language::cubin}) {
+    const fs::path path = folder / code_file(language);
+    if (!fs::exists(fs::symlink_status(path, ignored))) continue;
+    return language == Language::ptx ? text_for_report(path, complaints)
+                                     : "(machine code: " + code_file(language) + ")\n";
+  }
+  return text_for_report(folder / code_file(Language::cuda), complaints);
+}
+
 json::array cheats_json(RecordComplaints& complaints) {
   json::array array;
   const Result<std::vector<fs::path>> folders = cheat_folders(complaints.root());
@@ -40,7 +52,7 @@ json::array cheats_json(RecordComplaints& complaints) {
                      {"seen_at", cheat->source},
                      {"without_badges", json::value_from(cheat->without_badges)},
                      {"plan", text_for_report(folder / "kernel.json", complaints)},
-                     {"source", text_for_report(folder / code_file(Language::cuda), complaints)}});
+                     {"source", source_of(folder, complaints)}});
   }
   return array;
 }

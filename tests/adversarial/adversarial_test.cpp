@@ -113,8 +113,9 @@ bool is_early(const Cheat& cheat) {
 void expect_caught_or_compiled(const Cheat& fixture, const fs::path& folder) {
   const std::chrono::seconds deadline(
       fixture.compile_deadline_s.value_or(compile_deadline.count()));
-  EXPECT_EQ(std::string(to_string(status_without_gpu(folder, deadline))),
-            to_string(is_early(fixture) ? fixture.status : Status::passed));
+  const Status status = status_without_gpu(folder, deadline);
+  if (!is_early(fixture) && status == Status::passed) return;
+  EXPECT_TRUE(fixture.allows(status)) << to_string(status);
 }
 
 /// The fixture under another name and with another text.
@@ -127,16 +128,24 @@ class Disguise {
       plan.replace(at, name.size(), "\"name\": \"innocent\"");
     }
     std::ofstream(folder_ / "kernel.json") << plan;
-    const fs::path source = cheat.folder / "kernel.cu";
-    if (fs::is_symlink(source)) {
-      fs::create_symlink(fs::canonical(source), folder_ / "kernel.cu");
-    } else {
-      std::ofstream(folder_ / "kernel.cu") << "int innocent;\n" << *read_file(source);
+    for (const fs::directory_entry& entry : fs::directory_iterator(cheat.folder)) {
+      if (entry.path().extension() != ".json") disguise(entry.path());
     }
   }
   const fs::path& folder() const { return folder_.path(); }
 
  private:
+  void disguise(const fs::path& code) {
+    const fs::path copy = folder_ / code.filename().string();
+    if (fs::is_symlink(code)) {
+      fs::create_symlink(fs::canonical(code), copy);
+    } else {
+      const bool in_cuda = code.extension() == ".cu";
+      std::ofstream(copy, std::ios::binary)
+          << (in_cuda ? "namespace innocent {}\n" : "") << *read_file(code);
+    }
+  }
+
   TemporaryFolder folder_;
 };
 

@@ -102,6 +102,27 @@ TEST(ExclusiveLock, IsFreeOnceItsHolderWasKilled) {
   EXPECT_TRUE(try_lock(folder.path()));
 }
 
+/// Until a child runs this program it is a copy of this process. False where it ends before, or
+/// takes too long.
+bool comes_to_run(pid_t child, const std::string& program) {
+  for (const Clock::time_point end = Clock::now() + 20s; Clock::now() < end;) {
+    const std::optional<ProcessFacts> facts = process_facts(child);
+    if (!facts || ::waitpid(child, nullptr, WNOHANG) != 0) return false;
+    if (facts->name == program) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+TEST(ExclusiveLock, AProgramThatCannotBeStartedIsNotWaitedFor) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/nowhere/sleep", "sleep", "60", nullptr);
+    ::_exit(127);
+  }
+  EXPECT_FALSE(comes_to_run(child, "sleep"));
+}
+
 TEST(ExclusiveLock, IsNotInheritedByPrograms) {
   const TemporaryFolder folder;
   pid_t child = 0;
@@ -113,8 +134,7 @@ TEST(ExclusiveLock, IsNotInheritedByPrograms) {
       ::execl("/bin/sleep", "sleep", "60", nullptr);
       ::_exit(127);
     }
-    // Until then it is a copy of this process.
-    while (process_facts(child)->name != "sleep") std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(comes_to_run(child, "sleep"));
   }
   const Result<GpuLock> lock = try_lock(folder.path());
   ::kill(child, SIGKILL);

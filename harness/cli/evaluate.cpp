@@ -120,10 +120,11 @@ int evaluate_command(const std::vector<std::string>& arguments) {
       "what to time beside it: headline, all, none, or a reference's id")(
       "pytorch", po::bool_switch(), "time PyTorch as well, in alternating blocks")(
       "samples", po::value<int>()->default_value(60), "timed samples, 10 to 10000")(
-      "seed", po::value<std::uint64_t>(), "first seed of the checks; fresh ones by default")(
+      "seed", po::value<std::uint64_t>(), "first of the inputs' seeds; fresh ones by default")(
       "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
       "deadline", po::value<int>()->default_value(120), "seconds that checks and timing may take")(
-      "shared-gpu", po::bool_switch(), "go on although others use the GPU: such times mean little")(
+      "shared-gpu", po::bool_switch(),
+      "go on although others use the GPU: such times mean little, and earn no badge")(
       "once", po::bool_switch(),
       "one checked run, no timing: for sanitizers and profilers, which also need "
       "REKERNEL_SANDBOX=off in the environment")("json", po::bool_switch(),
@@ -181,11 +182,6 @@ int evaluate_command(const std::vector<std::string>& arguments) {
     std::cout << pretty_json(to_json(report.evaluation));
   } else {
     print_evaluation(report.evaluation);
-  }
-  if (evaluate_options.shared_gpu && report.evaluation.status == Status::forged_time) {
-    std::cerr
-        << "with --shared-gpu, what others do on the GPU can look like a forged time: only an "
-           "evaluation without it tells\n";
   }
   return report.evaluation.status == Status::passed ? exit_good : exit_verdict_failed;
 }

@@ -119,10 +119,15 @@ Problem make_conv2d_relu_maxpool(const ConvolutionSizes& sizes) {
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
   problem.matrix_products = 1;
+  problem.pytorch =
+      "F.max_pool2d(F.relu(F.conv2d(input, weight, bias, stride, padding)), pool_kernel, "
+      "pool_stride)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(sizes, output.elements());
   problem.scaffold = scaffold(output.elements());
   return problem;
 }
+
+Problem make_conv2d_relu_maxpool() { return make_conv2d_relu_maxpool(catalog_convolution); }
 
 }  // namespace rekernel

@@ -101,6 +101,7 @@ Problem make_matmul(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k)
   problem.attributes = {{"m", m}, {"n", n}, {"k", k}};
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 2 * m * n * k;
+  problem.pytorch = "torch.matmul(a, b)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(dtype, m, n, k);
   problem.scaffold = scaffold(dtype, m, n);
@@ -154,5 +155,8 @@ Problem make_matmul_fp16(std::int64_t m, std::int64_t n, std::int64_t k) {
   };
   return problem;
 }
+
+Problem make_matmul_fp32() { return make_matmul_fp32(4096, 4096, 4096); }
+Problem make_matmul_fp16() { return make_matmul_fp16(4096, 4096, 4096); }
 
 }  // namespace rekernel

@@ -89,6 +89,10 @@ struct Problem {
   /// unit is involved. The floor counts operations × this over the FP16 matrix rate.
   int matrix_products = 0;
 
+  /// The definition as an expression of PyTorch's (`torch`, `F` for torch.nn.functional), of the
+  /// inputs and attributes by name: what the references from PyTorch time.
+  std::string pytorch;
+
   /// Float64 truth on the host, for small sizes.
   std::function<std::vector<double>(const Problem&, const HostInputs&)> host_oracle;
   /// Float64 truth on the device at any size: reads the inputs, writes float64 to the buffer

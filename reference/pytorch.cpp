@@ -51,6 +51,7 @@ boost::json::object describe(const Problem& problem, const std::string& id, int 
   }
   return {{"problem", problem.id},
           {"mode", id},
+          {"function", problem.pytorch},
           {"device", device},
           {"tensors", std::move(tensors)},
           {"attributes", std::move(attributes)}};

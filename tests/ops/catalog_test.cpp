@@ -62,6 +62,7 @@ TEST(Catalog, EveryProblemIsComplete) {
                             [](const Tensor& tensor) { return tensor.role == Role::output; }),
               1);
     EXPECT_GT(problem.operations, 0);
+    EXPECT_FALSE(problem.pytorch.empty());
     EXPECT_TRUE(problem.host_oracle);
     EXPECT_FALSE(problem.device_oracle.source.empty());
     EXPECT_FALSE(problem.device_oracle.steps.empty());

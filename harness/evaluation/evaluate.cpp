@@ -102,9 +102,17 @@ EvaluationReport blank_report(const Candidate& candidate) {
   report.evaluation.problem = candidate.problem;
   report.evaluation.kernel = candidate.name;
   report.evaluation.sha256 = candidate_sha256(candidate);
-  report.evaluation.harness = harness_digest();
+  note_judge(report.evaluation);
   return report;
 }
+
+std::string present_judge(const Evaluation& evaluation) {
+  std::vector<std::string> references;
+  for (const ReferenceResult& one : evaluation.references) references.push_back(one.id);
+  return harness_digest(evaluation.problem, references);
+}
+
+void note_judge(Evaluation& evaluation) { evaluation.harness = present_judge(evaluation); }
 
 EvaluationReport not_evaluated(const Candidate& candidate, const std::string& why) {
   EvaluationReport report = blank_report(candidate);

@@ -86,7 +86,7 @@ struct Evaluation {
   std::string message;  ///< one line; empty when passed
   std::string check;    ///< which check refused the values; empty where the status says it all
   std::string target;   ///< "sm_90a"
-  std::string harness;  ///< harness_digest() of the program that judged
+  std::string harness;  ///< harness_digest() of what judged it
 
   std::vector<KernelResources> resources;
   std::vector<std::string> libraries;  ///< whose kernels it launches: a wrapper is seen as one

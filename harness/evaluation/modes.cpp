@@ -175,6 +175,7 @@ EvaluationReport reported(const Candidate& candidate, Work work) {
   } catch (const CudaError& error) {
     report.failure = error.what();  // of our own context: no candidate is in it
   }
+  note_judge(report.evaluation);
   return report;
 }
 
@@ -197,6 +198,7 @@ EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
       report.runner_is_gone = failure.kind() == RunnerFailure::Kind::gone;
     }
     rig.hang_up();
+    note_judge(report.evaluation);
     occasion.finished(report);
     if (rig.libraries) rig.libraries->forget();
   });

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "harness/base/files.h"
+#include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/records/contradictions.h"
@@ -295,6 +296,12 @@ BenchRow bench_row(const Evaluation& evaluation,
                               reference.timing.samples_ns, reference.kernel_samples_ns});
   }
   return row;
+}
+
+std::string present_judge(const BenchRow& row) {
+  std::vector<std::string> references;
+  for (const RecordedReference& one : row.references) references.push_back(one.id);
+  return harness_digest(row.problem, references);
 }
 
 void note_device(Bench& bench, const EvaluationReport& report) {

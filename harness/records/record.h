@@ -82,6 +82,9 @@ struct Bench {
 BenchRow bench_row(const Evaluation& evaluation,
                    const std::map<std::string, std::string>& toolchain);
 
+/// The digest that a row with this problem and these references gets of this program's sources.
+std::string present_judge(const BenchRow& row);
+
 /// Takes over the device of a report.
 void note_device(Bench& bench, const EvaluationReport& report);
 /// Makes what the file says of all rows from what each says; what rows from before they said it

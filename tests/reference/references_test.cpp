@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "harness/base/harness_digest.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
 
@@ -25,6 +26,17 @@ TEST(References, EveryProblemHasOneHeadlineThatComesFirst) {
       EXPECT_EQ(references[i].headline, i == 0) << problem.id;
       EXPECT_EQ(references[i].problem, problem.id);
       EXPECT_FALSE(references[i].title.empty());
+    }
+  }
+}
+
+TEST(References, EveryOneHasSourcesOfItsOwn) {
+  for (const Problem& problem : catalog()) {
+    std::vector<std::string> ids = ids_of(problem.id);
+    for (const std::string& id : pytorch_reference_ids(problem.id)) ids.push_back(id);
+    for (const std::string& id : ids) {
+      EXPECT_TRUE(harness_digests().references.contains(id))
+          << id << ": expected in harness/base/judging_sources.cpp";
     }
   }
 }

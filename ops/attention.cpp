@@ -233,6 +233,9 @@ Problem make_attention(const AttentionSizes& sizes, bool causal, std::int64_t wo
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 4 * sizes.batch * sizes.heads * pairs * sizes.head_dim;
   problem.matrix_products = 1;
+  // Two products a head, one of them along the head's dimension alone, which is too short for
+  // Strassen's method; what the mask leaves out is in neither number.
+  problem.fewest_matrix_operations = problem.operations;
   problem.pytorch = "F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal), scale=scale)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(sizes, workspace_bytes);

@@ -43,6 +43,7 @@ Problem make_conv2d(const ConvolutionSizes& sizes) {
   problem.stress_cases = convolution_stress_cases(sizes);
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
+  problem.fewest_matrix_operations = fewest_convolution_operations(sizes);
   problem.matrix_products = 1;
   problem.pytorch = "F.conv2d(input, weight, bias, stride, padding)";
   problem.host_oracle = host_convolution;

@@ -101,6 +101,7 @@ Problem make_matmul(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k)
   problem.attributes = {{"m", m}, {"n", n}, {"k", k}};
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 2 * m * n * k;
+  problem.fewest_matrix_operations = fewest_product_operations(m, n, k);
   problem.pytorch = "torch.matmul(a, b)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(dtype, m, n, k);

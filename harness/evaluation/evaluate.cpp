@@ -41,6 +41,8 @@ boost::json::object to_json(const DeviceProperties& device) {
           {"memory_bytes", device.memory_bytes},
           {"shared_bytes_per_block", device.shared_bytes_per_block},
           {"clock_khz", device.clock_khz},
+          {"memory_clock_khz", device.memory_clock_khz},
+          {"memory_bus_bits", device.memory_bus_bits},
           {"driver_version", device.driver_version}};
 }
 
@@ -56,6 +58,8 @@ DeviceProperties read_device(JsonReader reader) {
   device.memory_bytes = reader.required("memory_bytes").integer(0, most);
   device.shared_bytes_per_block = reader.required("shared_bytes_per_block").integer(0, most);
   device.clock_khz = reader.required("clock_khz").integer(0, most);
+  device.memory_clock_khz = reader.required("memory_clock_khz").integer(0, most);
+  device.memory_bus_bits = reader.required("memory_bus_bits").integer(0, most);
   device.driver_version = static_cast<int>(reader.required("driver_version").integer(0, 1 << 30));
   return device;
 }

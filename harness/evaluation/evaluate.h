@@ -21,7 +21,7 @@ namespace rekernel {
 struct EvaluateOptions {
   enum class Mode {
     verdict,    ///< everything
-    errors,     ///< every check of a verdict but the floor, no times: other work does no harm then
+    errors,     ///< every check of a verdict but that of the time: other work does no harm then
     noise,      ///< no judging: an A/A experiment
     diagnosis,  ///< after a fault: to which buffer was written where nothing may be?
     once,       ///< one checked run in one process, for sanitizers and profilers: no verdict

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/evaluation/ceilings.h"
+#include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/time.h"
 #include "harness/evaluation/trial.h"
 
@@ -35,8 +36,7 @@ std::optional<Rejection> judge(Rig& rig, Trial& trial, const ClockCalibration& c
   if (!rejection) rejection = trial.time_samples(calibration);
   if (!rejection) rejection = trial.time_external_references();
   if (!rejection) {
-    rejection = check_plausibility(result.least_median_ns(), rig.problem,
-                                   report.evaluation.ceilings, rig.device.properties());
+    rejection = check_plausibility(result.least_median_ns(), rig.problem, rig.device.properties());
   }
   if (!rejection) rejection = trial.look_for_company();
   result.conditions = rig.sampler.conditions();
@@ -140,8 +140,8 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
     report.evaluation.ceilings.copy_bytes_per_s =
         measure_copy_rate(rig.tools, rig.device.properties(), rig.stream);
     report.evaluation.ceilings.fp16_flops_per_s = rig.matrix_rate;
-    report.evaluation.floor_ns =
-        floor_ns(rig.problem, report.evaluation.ceilings, rig.problem.matrix_products);
+    report.evaluation.ceiling_ns = ceiling_ns(rig.problem, report.evaluation.ceilings);
+    report.evaluation.speed_of_light_ns = speed_of_light_ns(rig.problem, rig.device.properties());
     rig.laps.lap("ceilings");
     calibration = calibrate_clock(rig);
   }

@@ -235,6 +235,10 @@ Problem make_attention(const AttentionSizes& sizes, bool causal, std::int64_t wo
   problem.operations = 4 * sizes.batch * sizes.heads * pairs * sizes.head_dim;
   problem.matrix_products = 1;
   add_uneven_cases(problem, sizes.head_dim);
+  // Two products a head, one of them along the head's dimension alone, which is too short for
+  // Strassen's method; what the mask leaves out is in neither number.
+  problem.fewest_matrix_operations = problem.operations;
+  problem.pytorch = "F.scaled_dot_product_attention(q, k, v, is_causal=bool(causal), scale=scale)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(sizes, workspace_bytes);
   problem.scaffold = scaffold(sizes);
@@ -265,5 +269,8 @@ Problem make_attention_fp16_causal(const AttentionSizes& sizes, std::int64_t wor
   problem.tolerance.max_error_over_rms = 0.15;
   return problem;
 }
+
+Problem make_attention_fp16() { return make_attention_fp16(catalog_attention); }
+Problem make_attention_fp16_causal() { return make_attention_fp16_causal(catalog_attention); }
 
 }  // namespace rekernel

@@ -44,13 +44,17 @@ Problem make_conv2d(const ConvolutionSizes& sizes) {
   problem.stress_cases = convolution_stress_cases(sizes);
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
+  problem.fewest_matrix_operations = fewest_convolution_operations(sizes);
   problem.matrix_products = 1;
   add_uneven_cases(problem, sizes.width);
+  problem.pytorch = "F.conv2d(input, weight, bias, stride, padding)";
   problem.host_oracle = host_convolution;
   problem.device_oracle.source = "#include \"problem.h\"\n" + gemm_source();
   add_convolution(problem.device_oracle, sizes, "truth");
   problem.scaffold = scaffold(problem.output().elements());
   return problem;
 }
+
+Problem make_conv2d() { return make_conv2d(catalog_convolution); }
 
 }  // namespace rekernel

@@ -119,12 +119,18 @@ Problem make_conv2d_relu_maxpool(const ConvolutionSizes& sizes) {
   problem.stress_cases = convolution_stress_cases(sizes);
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = convolution_operations(sizes);
+  problem.fewest_matrix_operations = fewest_convolution_operations(sizes);
   problem.matrix_products = 1;
   add_uneven_cases(problem, sizes.width);
+  problem.pytorch =
+      "F.max_pool2d(F.relu(F.conv2d(input, weight, bias, stride, padding)), pool_kernel, "
+      "pool_stride)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(sizes, output.elements());
   problem.scaffold = scaffold(output.elements());
   return problem;
 }
+
+Problem make_conv2d_relu_maxpool() { return make_conv2d_relu_maxpool(catalog_convolution); }
 
 }  // namespace rekernel

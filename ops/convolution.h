@@ -17,6 +17,9 @@ std::vector<Attribute> convolution_attributes(const ConvolutionSizes& sizes);
 /// Multiplications and additions of the products; the bias is not counted.
 std::int64_t convolution_operations(const ConvolutionSizes& sizes);
 
+/// The fewest of them that any known method needs: see Problem::fewest_matrix_operations.
+std::int64_t fewest_convolution_operations(const ConvolutionSizes& sizes);
+
 Tolerance convolution_tolerance();
 
 std::vector<StressCase> convolution_stress_cases(const ConvolutionSizes& sizes);

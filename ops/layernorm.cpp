@@ -191,10 +191,13 @@ Problem make_layernorm(std::int64_t batch, std::int64_t channels, std::int64_t h
   problem.min_bytes = bytes_moved_once(problem.tensors);
   // One for the mean, three for the variance, four to normalise, scale and shift.
   problem.operations = 8 * batch * features;
+  problem.pytorch = "F.layer_norm(x, weight.shape, weight, bias, eps)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(batch, features);
   problem.scaffold = scaffold(batch);
   return problem;
 }
+
+Problem make_layernorm() { return make_layernorm(16, 64, 256, 256); }
 
 }  // namespace rekernel

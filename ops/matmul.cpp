@@ -102,6 +102,8 @@ Problem make_matmul(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k)
   problem.attributes = {{"m", m}, {"n", n}, {"k", k}};
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 2 * m * n * k;
+  problem.fewest_matrix_operations = fewest_product_operations(m, n, k);
+  problem.pytorch = "torch.matmul(a, b)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(dtype, m, n, k);
   problem.scaffold = scaffold(dtype, m, n);
@@ -157,5 +159,8 @@ Problem make_matmul_fp16(std::int64_t m, std::int64_t n, std::int64_t k) {
   add_uneven_cases(problem, k);
   return problem;
 }
+
+Problem make_matmul_fp32() { return make_matmul_fp32(4096, 4096, 4096); }
+Problem make_matmul_fp16() { return make_matmul_fp16(4096, 4096, 4096); }
 
 }  // namespace rekernel

@@ -309,6 +309,15 @@ std::vector<Argument> buffers(const std::vector<std::string>& names) {
   return arguments;
 }
 
+std::int64_t fewest_product_operations(std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t smallest_block = 512;
+  std::int64_t operations = 2 * m * n * k;
+  for (std::int64_t block = std::min({m, n, k}); block / 2 >= smallest_block; block /= 2) {
+    operations = operations / 8 * 7;
+  }
+  return operations;
+}
+
 std::int64_t bytes_moved_once(const std::vector<Tensor>& tensors) {
   std::int64_t bytes = 0;
   for (const Tensor& tensor : tensors) bytes += tensor.bytes();

@@ -103,8 +103,18 @@ struct Problem {
   std::int64_t min_bytes = 0;   ///< each input read once, the output written once
   std::int64_t operations = 0;  ///< multiplications and additions of the definition
   /// FP16 matrix products that the tolerance needs per product of the definition; 0 where no matrix
-  /// unit is involved. The floor counts operations × this over the FP16 matrix rate.
+  /// unit is involved. The ceiling counts operations × this over the FP16 matrix rate.
   int matrix_products = 0;
+  /// The fewest multiplications and additions of the matrix unit with which a method is known to
+  /// give the output, at the rate of FP16; 0 where no such number bounds the time. What the speed
+  /// of light counts: here, and not in `operations`, stands what Strassen's and Winograd's methods
+  /// save. One product is counted whatever the tolerance needs. Types of 8 bits are twice as fast,
+  /// and take two products at the least to meet any tolerance of the catalog: no less time.
+  std::int64_t fewest_matrix_operations = 0;
+
+  /// The definition as an expression of PyTorch's (`torch`, `F` for torch.nn.functional), of the
+  /// inputs and attributes by name: what the references from PyTorch time.
+  std::string pytorch;
 
   /// Float64 truth on the host, for small sizes.
   std::function<std::vector<double>(const Problem&, const HostInputs&)> host_oracle;

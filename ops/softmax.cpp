@@ -163,10 +163,13 @@ Problem make_softmax(std::int64_t rows, std::int64_t columns) {
   problem.invariants = {rows_sum_to_one(rows)};
   problem.min_bytes = bytes_moved_once(problem.tensors);
   problem.operations = 5 * rows * columns;  // maximum, subtraction, exponential, sum, division
+  problem.pytorch = "torch.softmax(x, dim=1)";
   problem.host_oracle = host_oracle;
   problem.device_oracle = device_oracle(rows);
   problem.scaffold = scaffold(rows);
   return problem;
 }
+
+Problem make_softmax() { return make_softmax(4096, 65536); }
 
 }  // namespace rekernel

@@ -49,11 +49,9 @@ boost::json::object describe(const Problem& problem, const std::string& id, int 
   for (const Attribute& attribute : problem.attributes) {
     std::visit([&](auto value) { attributes[attribute.name] = value; }, attribute.value);
   }
-  return {{"problem", problem.id},
-          {"mode", id},
-          {"device", device},
-          {"tensors", std::move(tensors)},
-          {"attributes", std::move(attributes)}};
+  return {{"problem", problem.id},         {"mode", id},
+          {"function", problem.pytorch},   {"device", device},
+          {"tensors", std::move(tensors)}, {"attributes", std::move(attributes)}};
 }
 
 }  // namespace

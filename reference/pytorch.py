@@ -1,7 +1,7 @@
 """Times problems in PyTorch, by the same protocol as everything else.
 
 A conversation in JSON lines on standard input and output. A question that has a "problem",
-  {"problem": "softmax", "mode": "pytorch_eager",
+  {"problem": "softmax", "mode": "pytorch_eager", "function": "torch.softmax(x, dim=1)",
    "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b"}}, ...],
    "attributes": {...}, "device": 0},
 is answered, once everything is compiled and warm, with {"ready": true, "torch": "2.11.0", ...}
@@ -42,26 +42,11 @@ except ImportError as error:
 DTYPES = {"f16": torch.float16, "f32": torch.float32}
 
 
-def operator(problem, attributes):
-    """The problem as one PyTorch function of its inputs by name."""
-    if problem.startswith("matmul"):
-        return lambda a, b: torch.matmul(a, b)
-    if problem.startswith("conv2d"):
-        stride, padding = attributes["stride"], attributes["padding"]
-        if problem == "conv2d":
-            return lambda input, weight, bias: F.conv2d(input, weight, bias, stride, padding)
-        window, pool_stride = attributes["pool_kernel"], attributes["pool_stride"]
-        return lambda input, weight, bias: F.max_pool2d(
-            F.relu(F.conv2d(input, weight, bias, stride, padding)), window, pool_stride)
-    if problem == "softmax":
-        return lambda x: torch.softmax(x, dim=1)
-    if problem == "layernorm":
-        eps = attributes["eps"]
-        return lambda x, weight, bias: F.layer_norm(x, weight.shape, weight, bias, eps)
-    if problem.startswith("attention"):
-        causal, scale = bool(attributes["causal"]), attributes["scale"]
-        return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
-    raise ValueError(f"no PyTorch function for problem {problem}")
+def operator(request):
+    """The problem as one PyTorch function of its inputs by name; its attributes are constants of it."""
+    inputs = ", ".join(tensor["name"] for tensor in request["tensors"] if tensor["role"] == "input")
+    attributes = request["attributes"]
+    return eval(f"lambda {', '.join(attributes)}: lambda {inputs}: {request['function']}")(**attributes)
 
 
 def draw(tensor, distribution, generator):
@@ -83,7 +68,7 @@ class Timer:
             raise RuntimeError("PyTorch sees no GPU")
         torch.cuda.set_device(request["device"])
         self.problem = request["problem"]
-        self.eager = operator(request["problem"], request["attributes"])
+        self.eager = operator(request)
         self.distributions = {}
         self.inputs = {}
         for tensor in request["tensors"]:

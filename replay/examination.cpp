@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "harness/base/json.h"
+#include "harness/candidate/arch.h"
 #include "harness/records/contradictions.h"
 #include "replay/outcome.h"
 
@@ -12,15 +13,32 @@ namespace {
 /// Numbers that are not whole have four digits in a trajectory.
 constexpr double of_four_digits = 5e-4;
 
+/// What decides about the speed of light; nothing where the header does not tell it all.
+std::optional<DeviceProperties> properties_of(const DeviceFacts& facts) {
+  if (facts.clock_khz == 0 || facts.memory_clock_khz == 0 || facts.memory_bus_bits == 0) {
+    return std::nullopt;
+  }
+  const ComputeCapability capability = capability_of(facts.target).value_or(ComputeCapability{});
+  DeviceProperties device;
+  device.name = facts.name;
+  device.major = capability.major;
+  device.minor = capability.minor;
+  device.multiprocessors = static_cast<int>(facts.multiprocessors);
+  device.l2_bytes = facts.l2_bytes;
+  device.clock_khz = facts.clock_khz;
+  device.memory_clock_khz = facts.memory_clock_khz;
+  device.memory_bus_bits = facts.memory_bus_bits;
+  return device;
+}
+
 /// Of another device than the search's nothing is known but what its evaluation says.
-EvaluationContext context_of(const DeviceFacts& device, bool measured_there) {
-  const Ceilings unknown;
-  return {measured_there ? Ceilings{device.copy_bytes_per_s, device.fp16_flops_per_s} : unknown,
-          device.l2_bytes,
-          of_four_digits,
-          of_four_digits,
-          of_four_digits,
-          0};
+EvaluationContext context_of(const DeviceFacts& device, const std::string& measured_on) {
+  EvaluationContext context;
+  if (measured_on == device.name) context.device = properties_of(device);
+  context.errors_rounding = of_four_digits;
+  context.shares_rounding = of_four_digits;
+  context.percent_rounding = of_four_digits;
+  return context;
 }
 
 }  // namespace
@@ -45,10 +63,8 @@ void EvaluationExaminer::examine(const CandidateReport& report) {
   }
   examine_identity(report, *evaluation);
   examine_device(report, *evaluation);
-  const bool elsewhere =
-      header_.settings.mixed_gpus && device_in(*report.record) != header_.device.name;
   for (const std::string& line :
-       contradictions(*evaluation, context_of(header_.device, !elsewhere))) {
+       contradictions(*evaluation, context_of(header_.device, device_in(*report.record)))) {
     note(report, line);
   }
 }

@@ -18,13 +18,18 @@ constexpr std::int64_t most = std::int64_t{1} << 62;
 constexpr std::size_t max_text = std::size_t{4} << 20;
 
 json::object to_json(const DeviceFacts& device) {
-  return {{"name", device.name},
-          {"target", device.target},
-          {"multiprocessors", device.multiprocessors},
-          {"shared_bytes_per_block", device.shared_bytes_per_block},
-          {"l2_bytes", device.l2_bytes},
-          {"copy_bytes_per_s", device.copy_bytes_per_s},
-          {"fp16_flops_per_s", device.fp16_flops_per_s}};
+  json::object json{{"name", device.name},
+                    {"target", device.target},
+                    {"multiprocessors", device.multiprocessors},
+                    {"shared_bytes_per_block", device.shared_bytes_per_block},
+                    {"l2_bytes", device.l2_bytes},
+                    {"copy_bytes_per_s", device.copy_bytes_per_s},
+                    {"fp16_flops_per_s", device.fp16_flops_per_s}};
+  // Older headers do not tell them, and are written again as they are.
+  if (device.clock_khz > 0) json["clock_khz"] = device.clock_khz;
+  if (device.memory_clock_khz > 0) json["memory_clock_khz"] = device.memory_clock_khz;
+  if (device.memory_bus_bits > 0) json["memory_bus_bits"] = device.memory_bus_bits;
+  return json;
 }
 
 json::object to_json(const PublishedRun& run) {
@@ -94,14 +99,30 @@ bool is_earlier_candidate(const std::string& id, int round, std::size_t seeds) {
 }  // namespace
 
 std::optional<DeviceFacts> known_device(std::string_view short_name) {
-  // Measured, except for the L40S: its rates are the vendor's.
+  // Rates were measured, except for the L40S, whose are the vendor's.
   if (short_name == "h200") {
-    return DeviceFacts{"NVIDIA H200", "sm_90a",       132, 232448, 60 << 20,
-                       4280000000000, 790000000000000};
+    return DeviceFacts{.name = "NVIDIA H200",
+                       .target = "sm_90a",
+                       .multiprocessors = 132,
+                       .shared_bytes_per_block = 232448,
+                       .l2_bytes = 60 << 20,
+                       .copy_bytes_per_s = 4280000000000,
+                       .fp16_flops_per_s = 790000000000000,
+                       .clock_khz = 1980000,
+                       .memory_clock_khz = 3201000,
+                       .memory_bus_bits = 6144};
   }
   if (short_name == "l40s") {
-    return DeviceFacts{"NVIDIA L40S", "sm_89",        142, 101376, 96 << 20,
-                       864000000000,  362000000000000};
+    return DeviceFacts{.name = "NVIDIA L40S",
+                       .target = "sm_89",
+                       .multiprocessors = 142,
+                       .shared_bytes_per_block = 101376,
+                       .l2_bytes = 96 << 20,
+                       .copy_bytes_per_s = 864000000000,
+                       .fp16_flops_per_s = 362000000000000,
+                       .clock_khz = 2520000,
+                       .memory_clock_khz = 9001000,
+                       .memory_bus_bits = 384};
   }
   return std::nullopt;
 }
@@ -134,6 +155,13 @@ DeviceFacts read_device_facts(JsonReader reader) {
   device.l2_bytes = reader.required("l2_bytes").integer(0, most);
   device.copy_bytes_per_s = reader.required("copy_bytes_per_s").integer(0, most);
   device.fp16_flops_per_s = reader.required("fp16_flops_per_s").integer(0, most);
+  const auto fact = [&](const char* key) {
+    auto value = reader.optional(key);
+    return value ? value->integer(1, most) : 0;
+  };
+  device.clock_khz = fact("clock_khz");
+  device.memory_clock_khz = fact("memory_clock_khz");
+  device.memory_bus_bits = fact("memory_bus_bits");
   reader.no_other_keys();
   return device;
 }

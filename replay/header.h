@@ -22,6 +22,10 @@ struct DeviceFacts {
   std::int64_t l2_bytes = 0;
   std::int64_t copy_bytes_per_s = 0;
   std::int64_t fp16_flops_per_s = 0;
+  // What the speed of light takes besides; 0 where the header does not tell.
+  std::int64_t clock_khz = 0;
+  std::int64_t memory_clock_khz = 0;
+  std::int64_t memory_bus_bits = 0;
 };
 
 /// The newest architecture for which the device runs candidates: "sm_90a".

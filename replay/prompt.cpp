@@ -281,8 +281,8 @@ std::string problem_text(const Problem& problem, const std::vector<std::string>&
       "Timed is everything in the plan, from the first launch to the end of the last, with a cold "
       "L2 cache and new input values for every sample; the median counts";
   if (!references.empty()) text += ", beside " + references.front();
-  text += ".\nAt least " + std::to_string(problem.min_bytes) + " bytes must move and " +
-          std::to_string(problem.operations) + " operations be done.\n";
+  text += ".\nInputs and output together are " + std::to_string(problem.min_bytes) +
+          " bytes; the definition takes " + std::to_string(problem.operations) + " operations.\n";
   return text;
 }
 

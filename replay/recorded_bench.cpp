@@ -66,6 +66,10 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
   BenchRow row =
       bench_row(*evaluation, toolchain_from_text(text_in(candidate.record, "toolchain")));
   row.kernel = kernel;
+  if (!row.complete()) {
+    return Error{where + ": its record is from before samples, evidence and ceilings were kept: " +
+                 "extract it without --record, and measure it with `rekernel bench`"};
+  }
   if (const std::string date = text_in(candidate.record, "measured"); !date.empty()) {
     row.measured = date;
   }
@@ -75,6 +79,9 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
   if (search.header.device.name == candidate.device) {
     bench.multiprocessors = static_cast<int>(search.header.device.multiprocessors);
     bench.l2_bytes = search.header.device.l2_bytes;
+    bench.clock_khz = search.header.device.clock_khz;
+    bench.memory_clock_khz = search.header.device.memory_clock_khz;
+    bench.memory_bus_bits = search.header.device.memory_bus_bits;
   }
   bench.rows.push_back(std::move(row));
   summarise_rows(bench);

@@ -1,58 +1,67 @@
 #include "harness/base/harness_digest.h"
 
 #include <algorithm>
-#include <array>
-#include <vector>
+#include <set>
 
 #include "harness/base/files.h"
 
 namespace rekernel {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-constexpr std::size_t shown_digits = 16;
-// As in harness/cmake/harness_digest.cmake; a test compares the two.
-constexpr std::array folders = {"ops",
-                                "reference",
-                                "harness/base",
-                                "harness/gpu",
-                                "harness/process",
-                                "harness/candidate",
-                                "harness/compile",
-                                "harness/device",
-                                "harness/evaluation"};
-constexpr std::array endings = {".cpp", ".h", ".py"};
+constexpr std::size_t digits = 16;
+
+std::string digest_in(const std::map<std::string, std::string>& digests, const std::string& id) {
+  const auto found = digests.find(id);
+  return found == digests.end() ? std::string(digits, '0') : found->second;
+}
 
 }  // namespace
 
-std::string harness_digest() {
-  return
+const HarnessDigests& harness_digests() {
+  static const HarnessDigests digests = {
 #include "harness_digest.inc"
-      ;
+  };
+  return digests;
 }
 
-Result<std::string> harness_digest_of(const fs::path& root) {
-  std::vector<std::string> files;
-  for (const char* folder : folders) {
-    std::error_code failure;
-    for (const auto& entry : fs::directory_iterator(root / folder, failure)) {
-      const bool judging = std::any_of(endings.begin(), endings.end(), [&](const char* ending) {
-        return entry.path().extension() == ending;
-      });
-      if (judging) files.push_back((fs::path(folder) / entry.path().filename()).string());
+std::string harness_digest(const std::string& problem, const std::vector<std::string>& references) {
+  const HarnessDigests& own = harness_digests();
+  std::string of_references;
+  for (const std::string& id : std::set<std::string>(references.begin(), references.end())) {
+    of_references += id + " " + digest_in(own.references, id) + "\n";
+  }
+  return own.judge + "-" + digest_in(own.problems, problem) + "-" +
+         sha256_hex(of_references).substr(0, digits);
+}
+
+std::vector<std::string> differing_sources(const HarnessDigests& one, const HarnessDigests& other) {
+  std::vector<std::string> names;
+  if (one.judge != other.judge) names.emplace_back("the judge");
+  const auto compare = [&](const char* kind, const std::map<std::string, std::string>& these,
+                           const std::map<std::string, std::string>& those) {
+    std::map<std::string, std::string> all = these;
+    all.insert(those.begin(), those.end());
+    for (const auto& [id, digest] : all) {
+      if (digest_in(these, id) != digest_in(those, id)) {
+        names.push_back(std::string(kind) + " " + id);
+      }
     }
-    if (failure) return Error{(root / folder).string() + ": cannot be read: " + failure.message()};
+  };
+  compare("problem", one.problems, other.problems);
+  compare("reference", one.references, other.references);
+  return names;
+}
+
+bool is_row_digest(std::string_view text) {
+  constexpr std::size_t parts = 3;
+  if (text.size() != parts * digits + parts - 1) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_hyphen = i % (digits + 1) == digits;
+    const bool is_digit = std::string_view("0123456789abcdef").find(text[i]) != text.npos;
+    if (is_hyphen ? text[i] != '-' : !is_digit) return false;
   }
-  std::sort(files.begin(), files.end());
-  std::string lines;
-  for (const std::string& file : files) {
-    const Result<std::string> content = read_file(root / file);
-    if (!content) return content.error();
-    lines += sha256_hex(*content) + "  " + file + "\n";
-  }
-  return sha256_hex(lines).substr(0, shown_digits);
+  return true;
 }
 
 }  // namespace rekernel

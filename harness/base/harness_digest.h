@@ -1,18 +1,26 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "ops/result.h"
+#include "harness/base/judging_sources.h"
 
 namespace rekernel {
 
-/// What every result carries, so that times taken by different judges can be told apart: sixteen
-/// hexadecimal digits of the sources that decide a verdict or a time (ops/, reference/ and the
-/// rooms of harness/ up to evaluation/), as they were when this program was built.
-std::string harness_digest();
+/// Of the sources as they were when this program was built: it carries them without its sources.
+const HarnessDigests& harness_digests();
 
-/// The same of the sources in a checkout.
-Result<std::string> harness_digest_of(const std::filesystem::path& root);
+/// What every result carries, so that times taken by different judges can be told apart: digests of
+/// the judge, of the problem and of the references, joined by hyphens. What is added for other
+/// problems or references changes none of the three.
+std::string harness_digest(const std::string& problem, const std::vector<std::string>& references);
+
+/// "the judge", "problem softmax", "reference cudnn_fp32": what has another digest in the other.
+std::vector<std::string> differing_sources(const HarnessDigests& one, const HarnessDigests& other);
+
+/// Whether the text is one of those; results from before each row had its own have a digest of
+/// everything, sixteen digits.
+bool is_row_digest(std::string_view text);
 
 }  // namespace rekernel

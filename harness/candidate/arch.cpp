@@ -7,6 +7,13 @@
 
 namespace rekernel {
 
+std::optional<std::int64_t> matrix_operations_per_clock(ComputeCapability device) {
+  for (const MatrixRate& row : matrix_rates) {
+    if (row.capability == device) return row.fp16_operations;
+  }
+  return std::nullopt;
+}
+
 std::vector<Arch> Arch::all() {
   std::vector<Arch> result;
   for (const Architecture& row : architectures) result.push_back(Arch(row));

@@ -37,6 +37,24 @@ inline constexpr Architecture architectures[] = {
     {"sm_120a", {12, 0}, true, "block-scaled mma", 8, true, 101376, 255},
 };
 
+/// What the matrix units of one multiprocessor do at most in a clock.
+struct MatrixRate {
+  ComputeCapability capability;
+  std::int64_t fp16_operations;  ///< dense; a multiplication and an addition are two
+};
+
+/// By the vendor's sheets, dense FP16 rate ÷ (multiprocessors · boost clock): A100 312 TFLOP/s,
+/// 108, 1.41 GHz; A40 150, 84, 1.74; L40S 362, 142, 2.52; H100 SXM 989, 132, 1.83; B200 and B300
+/// 2250, 148, 1.85; RTX 5090 419, 170, 2.41. Where products with FP32 sums have half of that
+/// (GeForce), those with FP16 sums are meant. A chip that is not here has no such bound.
+inline constexpr MatrixRate matrix_rates[] = {
+    {{8, 0}, 2048},  {{8, 6}, 1024},  {{8, 9}, 1024},  {{9, 0}, 4096},
+    {{10, 0}, 8192}, {{10, 3}, 8192}, {{12, 0}, 1024},
+};
+
+/// MatrixRate::fp16_operations; nothing for a capability that the table lacks.
+std::optional<std::int64_t> matrix_operations_per_clock(ComputeCapability device);
+
 /// One of the table.
 class Arch {
  public:

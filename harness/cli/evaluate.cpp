@@ -54,15 +54,22 @@ void print_resources(const Evaluation& evaluation) {
   }
 }
 
+void print_bound(const char* name, std::int64_t bound_ns, const Timing& timing) {
+  if (bound_ns == 0 || timing.median_ns == 0) return;
+  std::cout << ", " << name << " " << milliseconds(bound_ns) << " ms ("
+            << percent_text(100.0 * static_cast<double>(bound_ns) /
+                            static_cast<double>(timing.median_ns))
+            << ")";
+}
+
 void print_times(const Evaluation& evaluation) {
   if (!evaluation.timing) return;
   std::cout << "  time " << milliseconds(evaluation.timing->median_ns) << " ms (quartiles "
             << milliseconds(evaluation.timing->low_ns) << " to "
-            << milliseconds(evaluation.timing->high_ns) << "), floor "
-            << milliseconds(evaluation.floor_ns) << " ms ("
-            << percent_text(100.0 * static_cast<double>(evaluation.floor_ns) /
-                            static_cast<double>(evaluation.timing->median_ns))
-            << " of it)\n";
+            << milliseconds(evaluation.timing->high_ns) << ")";
+  print_bound("ceiling", evaluation.ceiling_ns, *evaluation.timing);
+  print_bound("speed of light", evaluation.speed_of_light_ns, *evaluation.timing);
+  std::cout << "\n";
   for (const ReferenceResult& reference : evaluation.references) {
     if (!reference.unavailable.empty()) {
       std::cout << "  " << reference.id << ": not available: " << reference.unavailable << "\n";

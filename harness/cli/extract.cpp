@@ -6,6 +6,8 @@
 #include "harness/candidate/code.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
+#include "harness/evaluation/speed_of_light.h"
+#include "ops/catalog.h"
 #include "replay/recorded_bench.h"
 
 namespace rekernel {
@@ -48,13 +50,14 @@ Result<Ok> complete_device(Bench& bench, const Header& header) {
   if (fs::exists(path)) {
     const Result<Bench> recorded = load_bench(path);
     if (!recorded) return recorded.error();
-    bench.device_name = recorded->device_name;
-    bench.sm = recorded->sm;
-    bench.multiprocessors = recorded->multiprocessors;
-    bench.l2_bytes = recorded->l2_bytes;
+    note_device(bench, *recorded);
   } else if (bench.multiprocessors == 0) {
     return Error{path.string() + " does not exist, and the search tells of " + header.device.name +
                  ", not of " + bench.device_name + "; measure with `rekernel bench --record`"};
+  }
+  // A search from before there was this bound kept none.
+  for (BenchRow& row : bench.rows) {
+    row.speed_of_light_ns = speed_of_light_ns(*find_problem(row.problem), device_of(bench));
   }
   return Ok{};
 }

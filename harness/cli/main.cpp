@@ -2,6 +2,7 @@
 #include <exception>
 #include <iostream>
 
+#include "harness/base/harness_digest.h"
 #include "harness/cli/command.h"
 #include "harness/gpu/identity.h"
 
@@ -80,7 +81,8 @@ int main(int argc, char** argv) {
     return rekernel::exit_good;
   }
   if (arguments[0] == "--version") {
-    std::cout << "rekernel " << REKERNEL_VERSION << "\n";
+    std::cout << "rekernel " << REKERNEL_VERSION << "\njudge " << rekernel::harness_digests().judge
+              << "\n";
     return rekernel::exit_good;
   }
   try {

@@ -154,10 +154,11 @@ class PullRequest {
 
   /// The program judges by its own sources: they must be the checkout's.
   void examine_program() {
-    const Result<std::string> digest = harness_digest_of(root_);
-    if (!digest || *digest == harness_digest()) return;
+    const Result<HarnessDigests> digests = harness_digests_of(root_);
+    if (!digests || *digests == harness_digests()) return;
     left_.push_back("this program was built from other sources than the checkout's (" +
-                    harness_digest() + ", not " + *digest + "): build it anew and verify again");
+                    joined(differing_sources(harness_digests(), *digests)) +
+                    "): build it anew and verify again");
   }
 
   void examine_candidate() {
@@ -228,12 +229,10 @@ class PullRequest {
                            "with `rekernel bench " +
                            kernel_name() + " --record`");
       }
-      if (row.harness != harness_digest()) {
-        complain(path, "the row of " + kernel_name() +
-                           " was measured by another commit of the "
-                           "harness (" +
-                           (row.harness.empty() ? "none named" : row.harness) + ", here " +
-                           harness_digest() + "): rebase, build, and measure again");
+      if (row.harness != present_judge(row)) {
+        complain(path, "the row of " + kernel_name() + " was measured by another judge (" +
+                           row.harness + ", here " + present_judge(row) +
+                           "): rebase, build, and measure again");
       }
       if (row.status != Status::passed) {
         complain(path, "the recorded verdict on " + kernel_name() + " is " + to_string(row.status));

@@ -123,7 +123,8 @@ json::object row_json(const BenchRow& row, const RecordedReference* strongest) {
                       {"median_ns", row.median_ns},
                       {"low_ns", row.low_ns},
                       {"high_ns", row.high_ns},
-                      {"floor_ns", row.floor_ns},
+                      {"ceiling_ns", row.ceiling_ns},
+                      {"speed_of_light_ns", row.speed_of_light_ns},
                       {"max_error", row.max_error},
                       {"rms_error", row.rms_error},
                       {"library_max_error", row.library_max_error},
@@ -135,7 +136,12 @@ json::object row_json(const BenchRow& row, const RecordedReference* strongest) {
                       {"resources", to_json(row.resources)}};
   if (headline) result["headline"] = headline->id;
   if (strongest) result["strongest"] = strongest->id;
-  if (const auto percent = percent_of_floor(row)) result["percent_of_floor"] = *percent;
+  if (const auto percent = percent_of_ceiling(row)) result["percent_of_ceiling"] = *percent;
+  if (const auto percent = percent_of_speed_of_light(row)) {
+    result["percent_of_speed_of_light"] = *percent;
+  }
+  json::array& witnessed = result["witnessed_ns"].emplace_array();
+  for (const Witness& witness : row.witnesses) witnessed.push_back(witness.median_ns);
   if (rates.bytes_per_s) result["bytes_per_s"] = *rates.bytes_per_s;
   if (rates.operations_per_s) result["operations_per_s"] = *rates.operations_per_s;
   return result;
@@ -144,7 +150,7 @@ json::object row_json(const BenchRow& row, const RecordedReference* strongest) {
 /// What a row holds that no reader here knows by name, such as a key that is newer than this page.
 json::object unnamed_members(const json::value& recorded, const json::object& known) {
   static const std::set<std::string, std::less<>> shown_elsewhere{
-      "percent_of_reference", "references", "repeated_headline_ns"};
+      "percent_of_reference", "references", "repeated_headline_ns", "witnesses"};
   json::object rest;
   for (const auto& [key, value] : recorded.get_object()) {
     if (!known.contains(key) && !shown_elsewhere.contains(std::string_view(key))) rest[key] = value;

@@ -34,7 +34,7 @@ void add_evaluation(json::object& entry, const Evaluation& evaluation) {
     entry["low_ns"] = evaluation.timing->low_ns;
     entry["high_ns"] = evaluation.timing->high_ns;
   }
-  entry["floor_ns"] = evaluation.floor_ns;
+  entry["ceiling_ns"] = evaluation.ceiling_ns;
   entry["target"] = evaluation.target;
   entry["badge_notes"] = evaluation.badge_notes;
   if (evaluation.errors) entry["errors"] = to_json(*evaluation.errors);

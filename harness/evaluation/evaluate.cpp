@@ -62,6 +62,8 @@ boost::json::object to_json(const DeviceProperties& device) {
           {"memory_bytes", device.memory_bytes},
           {"shared_bytes_per_block", device.shared_bytes_per_block},
           {"clock_khz", device.clock_khz},
+          {"memory_clock_khz", device.memory_clock_khz},
+          {"memory_bus_bits", device.memory_bus_bits},
           {"driver_version", device.driver_version}};
 }
 
@@ -77,6 +79,8 @@ DeviceProperties read_device(JsonReader reader) {
   device.memory_bytes = reader.required("memory_bytes").integer(0, most);
   device.shared_bytes_per_block = reader.required("shared_bytes_per_block").integer(0, most);
   device.clock_khz = reader.required("clock_khz").integer(0, most);
+  device.memory_clock_khz = reader.required("memory_clock_khz").integer(0, most);
+  device.memory_bus_bits = reader.required("memory_bus_bits").integer(0, most);
   device.driver_version = static_cast<int>(reader.required("driver_version").integer(0, 1 << 30));
   return device;
 }
@@ -130,9 +134,17 @@ EvaluationReport blank_report(const Candidate& candidate) {
   report.evaluation.problem = candidate.problem;
   report.evaluation.kernel = candidate.name;
   report.evaluation.sha256 = candidate_sha256(candidate);
-  report.evaluation.harness = harness_digest();
+  note_judge(report.evaluation);
   return report;
 }
+
+std::string present_judge(const Evaluation& evaluation) {
+  std::vector<std::string> references;
+  for (const ReferenceResult& one : evaluation.references) references.push_back(one.id);
+  return harness_digest(evaluation.problem, references);
+}
+
+void note_judge(Evaluation& evaluation) { evaluation.harness = present_judge(evaluation); }
 
 EvaluationReport not_evaluated(const Candidate& candidate, const std::string& why) {
   EvaluationReport report = blank_report(candidate);

@@ -94,6 +94,11 @@ struct EvaluationReport {
 boost::json::object to_json(const EvaluationReport& report);
 Result<EvaluationReport> report_from_json(const std::string& text);
 
+/// What this program's sources give as the digest of an evaluation with these references.
+std::string present_judge(const Evaluation& evaluation);
+/// Says by what it was judged, once its references stand.
+void note_judge(Evaluation& evaluation);
+
 /// What an evaluation says of a candidate before anything was found out.
 EvaluationReport blank_report(const Candidate& candidate);
 /// That a candidate could not be evaluated, and why.

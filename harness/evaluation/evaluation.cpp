@@ -294,7 +294,8 @@ boost::json::object to_json(const Evaluation& evaluation) {
                            {"robust", evaluation.robust},
                            {"deterministic", evaluation.deterministic},
                            {"badge_notes", evaluation.badge_notes},
-                           {"floor_ns", evaluation.floor_ns},
+                           {"ceiling_ns", evaluation.ceiling_ns},
+                           {"speed_of_light_ns", evaluation.speed_of_light_ns},
                            {"references", array_of(evaluation.references)},
                            {"reference_noise_ppm", evaluation.reference_noise_ppm},
                            {"conditions", to_json(evaluation.conditions)},
@@ -345,7 +346,12 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
   evaluation.robust = reader.required("robust").boolean();
   evaluation.deterministic = reader.required("deterministic").boolean();
   evaluation.badge_notes = reader.required("badge_notes").string();
-  evaluation.floor_ns = read_count(reader.required("floor_ns"));
+  // Until there were two bounds, the ceiling was called the floor.
+  evaluation.ceiling_ns =
+      read_count(reader.required(reader.has("floor_ns") ? "floor_ns" : "ceiling_ns"));
+  if (auto least = reader.optional("speed_of_light_ns")) {
+    evaluation.speed_of_light_ns = read_count(*least);
+  }
   for (JsonReader& reference : reader.required("references").array()) {
     evaluation.references.push_back(read_reference(reference));
   }

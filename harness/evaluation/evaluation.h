@@ -86,7 +86,7 @@ struct Evaluation {
   std::string message;  ///< one line; empty when passed
   std::string check;    ///< which check refused the values; empty where the status says it all
   std::string target;   ///< "sm_90a"
-  std::string harness;  ///< harness_digest() of the program that judged
+  std::string harness;  ///< harness_digest() of what judged it
 
   std::vector<KernelResources> resources;
   std::vector<std::string> libraries;  ///< whose kernels it launches: a wrapper is seen as one
@@ -104,7 +104,8 @@ struct Evaluation {
   /// Of the same samples, by clocks out of the candidate's reach: one for each of its processes.
   std::vector<Witness> witnesses;
   Ceilings ceilings;
-  std::int64_t floor_ns = 0;                ///< of the ceilings
+  std::int64_t ceiling_ns = 0;              ///< of the ceilings: see ceiling_ns()
+  std::int64_t speed_of_light_ns = 0;       ///< of the device; 0: no bound, or none was recorded
   std::vector<ReferenceResult> references;  ///< the headline first
   std::int64_t reference_noise_ppm =
       0;  ///< the headline against itself: half width of the 95% interval

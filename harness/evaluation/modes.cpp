@@ -4,6 +4,7 @@
 
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/rig_instruments.h"
+#include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/time.h"
 #include "harness/evaluation/trial.h"
 
@@ -31,8 +32,7 @@ std::optional<Rejection> judge(Rig& rig, Trial& trial, std::chrono::nanoseconds 
                                             calibrations);
   }
   if (!rejection) {
-    rejection = check_plausibility(result.least_median_ns(), rig.problem, result.ceilings,
-                                   rig.device.properties());
+    rejection = check_plausibility(result.least_median_ns(), rig.problem, rig.device.properties());
   }
   if (!rejection) rejection = trial.look_for_company();
   trial.award_badges();
@@ -155,8 +155,8 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
     report.evaluation.ceilings.copy_bytes_per_s =
         measure_copy_rate(rig.tools, rig.device.properties(), rig.stream);
     report.evaluation.ceilings.fp16_flops_per_s = rig.matrix_rate;
-    report.evaluation.floor_ns =
-        floor_ns(rig.problem, report.evaluation.ceilings, rig.problem.matrix_products);
+    report.evaluation.ceiling_ns = ceiling_ns(rig.problem, report.evaluation.ceilings);
+    report.evaluation.speed_of_light_ns = speed_of_light_ns(rig.problem, rig.device.properties());
     rig.laps.lap("ceilings");
     calibrations = calibrate_clocks(rig);
     judgement = time_of_judgement(rig);
@@ -195,6 +195,7 @@ EvaluationReport reported(const Candidate& candidate, Work work) {
   } catch (const CudaError& error) {
     report.failure = error.what();  // of our own context: no candidate is in it
   }
+  note_judge(report.evaluation);
   return report;
 }
 
@@ -221,6 +222,7 @@ EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
       }
     }
     rig.hang_up();
+    note_judge(report.evaluation);
     occasion.finished(report);
     if (rig.libraries) rig.libraries->forget();
   });

@@ -77,6 +77,9 @@ DeviceProperties read_properties(CUdevice device) {
   properties.shared_bytes_per_block =
       device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   properties.clock_khz = device_attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  properties.memory_clock_khz = device_attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+  properties.memory_bus_bits =
+      device_attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
   REKERNEL_CUDA(cuDriverGetVersion(&properties.driver_version));
   return properties;
 }

@@ -70,7 +70,9 @@ struct DeviceProperties {
   std::int64_t memory_bytes = 0;
   std::int64_t shared_bytes_per_block = 0;  ///< the opt-in limit
   std::int64_t clock_khz = 0;               ///< highest multiprocessor clock
-  int driver_version = 0;                   ///< 13000 for 13.0
+  std::int64_t memory_clock_khz = 0;        ///< highest; two transfers a clock
+  std::int64_t memory_bus_bits = 0;
+  int driver_version = 0;  ///< 13000 for 13.0
 };
 
 /// Of the GPU that CUDA gives this number here, without a context on it; identify_gpu asks for less

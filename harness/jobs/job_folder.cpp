@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "harness/base/files.h"
-#include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
 
 namespace rekernel {
@@ -214,9 +213,9 @@ std::optional<std::string> JobFolder::refusal(const JobResult& result, const std
   const EvaluationReport& report = result.report;
   const std::string node = "node " + result.node + ": ";
   if (const std::string& judge = report.evaluation.harness;
-      !judge.empty() && judge != harness_digest()) {
+      !judge.empty() && judge != present_judge(report.evaluation)) {
     return node + "its program is another version (judge " + one_line(judge, 64) + ", here " +
-           harness_digest() + "): expected this one there too";
+           present_judge(report.evaluation) + "): expected this one there too";
   }
   const std::string& own = report.evaluation.target;
   if (!own.empty() && own != target) {

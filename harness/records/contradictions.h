@@ -1,27 +1,27 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/evaluation/evaluation.h"
+#include "harness/gpu/cuda.h"
 #include "harness/records/record.h"
 
 namespace rekernel {
 
 /// What an evaluation that was written down leaves out, and how it was rounded.
 struct EvaluationContext {
-  /// Of the device, for recordings from before an evaluation kept its own; 0: not known.
-  Ceilings ceilings;
-  std::int64_t l2_bytes = 0;
-  double errors_rounding = 0;         ///< relative
-  double shares_rounding = 0;         ///< relative, of what is allowed
-  double percent_rounding = 0;        ///< relative
-  double percent_units_rounding = 0;  ///< absolute
+  std::optional<DeviceProperties> device;  ///< where its attributes are known
+  double errors_rounding = 0;              ///< relative
+  double shares_rounding = 0;              ///< relative, of what is allowed
+  double percent_rounding = 0;             ///< relative
+  double percent_units_rounding = 0;       ///< absolute
 };
 
 /// Everything in an evaluation that cannot be as it says: summaries that are not those of the
-/// samples, times that contradict each other or the physical floor, errors and evidence that
+/// samples, times that contradict each other or the speed of light, errors and evidence that
 /// contradict the status and the badges. A line each, "timing.median_ns: 1, but its samples give
 /// 512345", by the names of the evaluation's JSON. That nothing is found does not make it true.
 std::vector<std::string> contradictions(const Evaluation& evaluation,

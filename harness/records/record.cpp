@@ -8,8 +8,10 @@
 #include <ctime>
 #include <limits>
 #include <set>
+#include <sstream>
 
 #include "harness/base/files.h"
+#include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/records/contradictions.h"
@@ -20,6 +22,9 @@ namespace rekernel {
 namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+constexpr int schema = 3;
+constexpr std::size_t most_witnesses = 16;
 
 /// Percentages are recorded to one decimal.
 double one_decimal(double value) { return std::round(value * 10.0) / 10.0; }
@@ -78,7 +83,8 @@ boost::json::object to_json(const BenchRow& row) {
                            {"median_ns", row.median_ns},
                            {"low_ns", row.low_ns},
                            {"high_ns", row.high_ns},
-                           {"floor_ns", row.floor_ns}};
+                           {"ceiling_ns", row.ceiling_ns},
+                           {"speed_of_light_ns", row.speed_of_light_ns}};
   if (!row.message.empty()) json["message"] = row.message;
   if (!row.badge_notes.empty()) json["badge_notes"] = row.badge_notes;
   json["max_error"] = row.max_error;
@@ -92,6 +98,10 @@ boost::json::object to_json(const BenchRow& row) {
   json["noise_ppm"] = row.noise_ppm;
   put_samples(json, "samples_ns", row.samples_ns);
   put_samples(json, "repeated_headline_ns", row.repeated_headline_ns);
+  if (!row.witnesses.empty()) {
+    boost::json::array& witnesses = json["witnesses"].emplace_array();
+    for (const Witness& witness : row.witnesses) witnesses.push_back(rekernel::to_json(witness));
+  }
   if (!row.resources.empty()) {
     boost::json::array& kernels = json["resources"].emplace_array();
     for (const KernelResources& kernel : row.resources)
@@ -182,7 +192,8 @@ BenchRow read_bench_row(JsonReader reader) {
   row.median_ns = reader.required("median_ns").integer(0, most);
   row.low_ns = reader.required("low_ns").integer(0, most);
   row.high_ns = reader.required("high_ns").integer(0, most);
-  row.floor_ns = reader.required("floor_ns").integer(0, most);
+  row.ceiling_ns = reader.required("ceiling_ns").integer(0, most);
+  row.speed_of_light_ns = reader.required("speed_of_light_ns").integer(0, most);
   row.message = reader.optional_string("message");
   row.badge_notes = reader.optional_string("badge_notes");
   row.max_error = reader.required("max_error").string();
@@ -194,6 +205,11 @@ BenchRow read_bench_row(JsonReader reader) {
   row.noise_ppm = reader.required("noise_ppm").integer(0, most);
   row.samples_ns = optional_samples(reader, "samples_ns");
   row.repeated_headline_ns = optional_samples(reader, "repeated_headline_ns");
+  if (auto witnesses = reader.optional("witnesses")) {
+    for (JsonReader& witness : witnesses->array(1, most_witnesses)) {
+      row.witnesses.push_back(witness_from_json(witness));
+    }
+  }
   if (auto resources = reader.optional("resources")) {
     for (JsonReader& kernel : resources->array())
       row.resources.push_back(resources_from_json(kernel));
@@ -210,15 +226,6 @@ BenchRow read_bench_row(JsonReader reader) {
   if (auto derived = reader.optional("percent_of_reference")) check_headline(row, *derived);
   reader.no_other_keys();
   return row;
-}
-
-/// Of files in which every row holds what its summaries are made from; 1: some row does not.
-constexpr int schema_of_complete_rows = 2;
-
-int schema_of(const Bench& bench) {
-  const bool complete = std::all_of(bench.rows.begin(), bench.rows.end(),
-                                    [](const BenchRow& row) { return row.complete(); });
-  return complete ? schema_of_complete_rows : 1;
 }
 
 int catalog_position(const std::string& problem) {
@@ -262,7 +269,9 @@ BenchRow bench_row(const Evaluation& evaluation,
   row.badges = evaluation.badges();
   row.badge_notes = evaluation.badge_notes;
   row.measured = today();
-  row.floor_ns = evaluation.floor_ns;
+  row.ceiling_ns = evaluation.ceiling_ns;
+  row.speed_of_light_ns = evaluation.speed_of_light_ns;
+  row.witnesses = evaluation.witnesses;
   row.noise_ppm = evaluation.reference_noise_ppm;
   row.conditions = evaluation.conditions;
   row.resources = evaluation.resources;
@@ -297,22 +306,52 @@ BenchRow bench_row(const Evaluation& evaluation,
   return row;
 }
 
+std::string present_judge(const BenchRow& row) {
+  std::vector<std::string> references;
+  for (const RecordedReference& one : row.references) references.push_back(one.id);
+  return harness_digest(row.problem, references);
+}
+
 void note_device(Bench& bench, const EvaluationReport& report) {
-  if (report.device) {
-    bench.device_name = report.device->name;
-    bench.sm = std::to_string(report.device->major) + "." + std::to_string(report.device->minor);
-    bench.multiprocessors = report.device->multiprocessors;
-    bench.l2_bytes = report.device->l2_bytes;
-  }
+  if (!report.device) return;
+  const DeviceProperties& device = *report.device;
+  bench.device_name = device.name;
+  bench.sm = std::to_string(device.major) + "." + std::to_string(device.minor);
+  bench.multiprocessors = device.multiprocessors;
+  bench.l2_bytes = device.l2_bytes;
+  bench.clock_khz = device.clock_khz;
+  bench.memory_clock_khz = device.memory_clock_khz;
+  bench.memory_bus_bits = device.memory_bus_bits;
+}
+
+void note_device(Bench& bench, const Bench& from) {
+  bench.device_name = from.device_name;
+  bench.sm = from.sm;
+  bench.multiprocessors = from.multiprocessors;
+  bench.l2_bytes = from.l2_bytes;
+  bench.clock_khz = from.clock_khz;
+  bench.memory_clock_khz = from.memory_clock_khz;
+  bench.memory_bus_bits = from.memory_bus_bits;
+}
+
+DeviceProperties device_of(const Bench& bench) {
+  DeviceProperties device;
+  device.name = bench.device_name;
+  // "9.0"; another text is the capability of no chip.
+  std::istringstream capability(bench.sm);
+  char point = '\0';
+  capability >> device.major >> point >> device.minor;
+  device.multiprocessors = bench.multiprocessors;
+  device.l2_bytes = bench.l2_bytes;
+  device.clock_khz = bench.clock_khz;
+  device.memory_clock_khz = bench.memory_clock_khz;
+  device.memory_bus_bits = bench.memory_bus_bits;
+  return device;
 }
 
 void summarise_rows(Bench& bench) {
-  const bool all = std::all_of(bench.rows.begin(), bench.rows.end(),
-                               [](const BenchRow& row) { return !row.toolchain.empty(); });
-  if (all) {
-    bench.toolchain.clear();
-    bench.ceilings = {};
-  }
+  bench.toolchain.clear();
+  bench.ceilings = {};
   std::map<std::string, std::set<std::string>> versions;
   for (const BenchRow& row : bench.rows) {
     for (const auto& [component, version] : row.toolchain) versions[component].insert(version);
@@ -331,12 +370,15 @@ void summarise_rows(Bench& bench) {
 boost::json::object to_json(const Bench& bench) {
   boost::json::array rows;
   for (const BenchRow& row : bench.rows) rows.push_back(to_json(row));
-  return {{"schema", schema_of(bench)},
+  return {{"schema", schema},
           {"device",
            {{"name", bench.device_name},
             {"sm", bench.sm},
             {"multiprocessors", bench.multiprocessors},
-            {"l2_bytes", bench.l2_bytes}}},
+            {"l2_bytes", bench.l2_bytes},
+            {"clock_khz", bench.clock_khz},
+            {"memory_clock_khz", bench.memory_clock_khz},
+            {"memory_bus_bits", bench.memory_bus_bits}}},
           {"toolchain", boost::json::value_from(bench.toolchain)},
           {"ceilings", rekernel::to_json(bench.ceilings)},
           {"rows", std::move(rows)}};
@@ -345,19 +387,25 @@ boost::json::object to_json(const Bench& bench) {
 Result<Bench> bench_from_json(const boost::json::value& json, const std::string& where) {
   JsonReader reader(where, json);
   Bench bench;
-  JsonReader schema = reader.required("schema");
-  schema.integer(1, schema_of_complete_rows);
+  JsonReader found = reader.required("schema");
+  if (found.raw() != schema) {
+    found.expect(std::to_string(schema) +
+                 " (remove a file of another schema, and measure anew: `rekernel bench --record`)");
+  }
   JsonReader device = reader.required("device");
   bench.device_name = device.required("name").string();
   bench.sm = device.required("sm").string();
   bench.multiprocessors = static_cast<int>(device.required("multiprocessors").integer(0, 1 << 20));
   bench.l2_bytes = device.required("l2_bytes").integer(0, most);
+  bench.clock_khz = device.required("clock_khz").integer(0, most);
+  bench.memory_clock_khz = device.required("memory_clock_khz").integer(0, most);
+  bench.memory_bus_bits = device.required("memory_bus_bits").integer(0, most);
   device.no_other_keys();
   bench.toolchain = reader.required("toolchain").string_map();
   bench.ceilings = ceilings_from_json(reader.required("ceilings"));
   for (JsonReader& row : reader.required("rows").array()) {
     bench.rows.push_back(read_bench_row(row));
-    if (schema.raw() == schema_of_complete_rows && !bench.rows.back().complete()) {
+    if (!bench.rows.back().complete()) {
       row.fail("samples, evidence, ceilings, toolchain or harness are missing");
     }
   }
@@ -387,10 +435,7 @@ Result<Bench> load_bench(const std::filesystem::path& path) {
 }
 
 void merge(Bench& into, const Bench& from) {
-  into.device_name = from.device_name;
-  into.sm = from.sm;
-  into.multiprocessors = from.multiprocessors;
-  into.l2_bytes = from.l2_bytes;
+  note_device(into, from);
   for (const BenchRow& row : from.rows) {
     auto same = std::find_if(into.rows.begin(), into.rows.end(), [&](const BenchRow& old) {
       return old.problem == row.problem && old.kernel == row.kernel;

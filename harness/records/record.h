@@ -22,7 +22,7 @@ struct RecordedReference {
   std::string unavailable;  ///< why there is no time; empty if there is
   std::int64_t median_ns = 0;
   Percent percent;
-  std::vector<std::int64_t> samples_ns;  ///< empty in records from before they were kept
+  std::vector<std::int64_t> samples_ns;
   /// The kernel's times beside a reference of another process; empty: the row's samples_ns.
   std::vector<std::int64_t> kernel_samples_ns;
 };
@@ -40,8 +40,9 @@ struct BenchRow {
   std::int64_t median_ns = 0;
   std::int64_t low_ns = 0;
   std::int64_t high_ns = 0;
-  std::int64_t floor_ns = 0;
-  std::string max_error;  ///< largest |error| over the seeds, "1.2e-06"
+  std::int64_t ceiling_ns = 0;         ///< of the row's own ceilings
+  std::int64_t speed_of_light_ns = 0;  ///< of the device; 0: no bound
+  std::string max_error;               ///< largest |error| over the seeds, "1.2e-06"
   std::string rms_error;
   std::string library_max_error;  ///< the same of the headline reference
   std::string library_rms_error;
@@ -51,10 +52,13 @@ struct BenchRow {
   std::vector<std::int64_t> repeated_headline_ns;
   GpuConditions conditions;
   std::vector<RecordedReference> references;  ///< the headline first
-  std::vector<std::int64_t> samples_ns;       ///< every timed run; empty in older records
-  std::vector<KernelResources> resources;     ///< of the plan's kernels; empty in older records
+  std::vector<std::int64_t> samples_ns;       ///< every timed run
+  /// Of the same runs, by the referee's clock: one for each process of the candidate. None in rows
+  /// from before they were kept, whose `harness` is no row digest.
+  std::vector<Witness> witnesses;
+  std::vector<KernelResources> resources;  ///< of the plan's kernels
   std::optional<BadgeEvidence> evidence;
-  std::string harness;  ///< harness_digest() of what judged; empty in records from before
+  std::string harness;                           ///< harness_digest() of what judged it
   std::map<std::string, std::string> toolchain;  ///< component → version
   Ceilings ceilings;                             ///< of the run that took the row's times
   std::string signature;  ///< of who answers for it, as one line of base64; empty: nobody signed
@@ -62,17 +66,19 @@ struct BenchRow {
 
   const RecordedReference* headline() const;
   const RecordedReference* find(std::string_view id) const;
-  /// Whether it holds what its summaries can be made from again. Rows recorded before samples were
-  /// kept do not.
+  /// Whether it holds what its summaries can be made from again.
   bool complete() const;
 };
 
-/// A bench run on one device: `bench --json` and results/<gpu>/bench.json.
+/// A bench run on one device: `bench --json` and results/<gpu>/bench.json, schema 3.
 struct Bench {
   std::string device_name;
   std::string sm;
   int multiprocessors = 0;
   std::int64_t l2_bytes = 0;
+  std::int64_t clock_khz = 0;
+  std::int64_t memory_clock_khz = 0;
+  std::int64_t memory_bus_bits = 0;
   std::map<std::string, std::string> toolchain;  ///< component → version; of all rows together
   Ceilings ceilings;                             ///< the best that any row saw
   std::vector<BenchRow> rows;
@@ -82,10 +88,15 @@ struct Bench {
 BenchRow bench_row(const Evaluation& evaluation,
                    const std::map<std::string, std::string>& toolchain);
 
-/// Takes over the device of a report.
+/// The digest that a row with this problem and these references gets of this program's sources.
+std::string present_judge(const BenchRow& row);
+
+/// Takes over the device of a report, or of another bench.
 void note_device(Bench& bench, const EvaluationReport& report);
-/// Makes what the file says of all rows from what each says; what rows from before they said it
-/// stand for stays.
+void note_device(Bench& bench, const Bench& from);
+/// What a bench tells of its device, as the driver tells it.
+DeviceProperties device_of(const Bench& bench);
+/// Makes what the file says of all rows from what each says.
 void summarise_rows(Bench& bench);
 
 boost::json::object to_json(const Bench& bench);

@@ -47,9 +47,14 @@ std::string published_percent(const std::string& problem,
   return percent_text(*found->second.percent_of_pytorch_eager);
 }
 
-std::string floor_share(const BenchRow& row) {
-  const std::optional<double> percent = percent_of_floor(row);
+std::string share(const std::optional<double>& percent) {
   return percent ? percent_text(*percent) : missing;
+}
+
+/// Of a bound that there is, and a kernel that was timed.
+std::optional<double> percent_of_time(std::int64_t bound_ns, const BenchRow& row) {
+  if (bound_ns <= 0 || row.median_ns <= 0) return std::nullopt;
+  return 100.0 * static_cast<double>(bound_ns) / static_cast<double>(row.median_ns);
 }
 
 /// Bytes or operations of the problem in a second, in units of `unit`.
@@ -95,9 +100,12 @@ std::vector<const RecordedReference*> strongest_libraries(const Bench& bench) {
   return strongest;
 }
 
-std::optional<double> percent_of_floor(const BenchRow& row) {
-  if (row.median_ns <= 0) return std::nullopt;
-  return 100.0 * static_cast<double>(row.floor_ns) / static_cast<double>(row.median_ns);
+std::optional<double> percent_of_ceiling(const BenchRow& row) {
+  return percent_of_time(row.ceiling_ns, row);
+}
+
+std::optional<double> percent_of_speed_of_light(const BenchRow& row) {
+  return percent_of_time(row.speed_of_light_ns, row);
 }
 
 Rates achieved_rates(const BenchRow& row) {
@@ -136,7 +144,8 @@ Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigur
       {.heading = "% of PyTorch", .right_aligned = true, .rank = 4},
       {.heading = "% of torch.compile", .right_aligned = true, .rank = 4},
       {.heading = "published %", .right_aligned = true, .rank = 1, .short_heading = "published"},
-      {.heading = "% of floor", .right_aligned = true, .short_heading = "% floor"},
+      {.heading = "% of ceiling", .right_aligned = true, .short_heading = "% ceiling"},
+      {.heading = "% of speed of light", .right_aligned = true, .rank = 5},
       {.heading = "verdict", .cut = true, .good = to_string(Status::passed)}};
   const std::vector<const RecordedReference*> strongest = strongest_libraries(bench);
   for (std::size_t i = 0; i < bench.rows.size(); ++i) {
@@ -149,7 +158,8 @@ Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigur
          headline ? headline->id : missing, headline ? milliseconds(headline->median_ns) : missing,
          headline_percent(headline), named_percent(strongest[i]),
          plain_percent(row.find("pytorch_eager")), plain_percent(row.find("pytorch_compile")),
-         published_percent(row.problem, published), floor_share(row), verdict});
+         published_percent(row.problem, published), share(percent_of_ceiling(row)),
+         share(percent_of_speed_of_light(row)), verdict});
   }
   if (columns == BenchColumns::all) add_rates(table, bench);
   return table;

@@ -23,8 +23,12 @@ Result<Ok> replace_section(std::string& page, const std::string& name, const std
 /// strongest may be missing. The pointers are into `bench`.
 std::vector<const RecordedReference*> strongest_libraries(const Bench& bench);
 
-/// The physical floor's share of the kernel's time; nothing for a kernel without one.
-std::optional<double> percent_of_floor(const BenchRow& row);
+/// The time at the rates that copies and library products reached in the same run, as a percentage
+/// of the kernel's: 103% is better than they. Nothing for a kernel without a time.
+std::optional<double> percent_of_ceiling(const BenchRow& row);
+/// The least time that the device needs, as a percentage of the kernel's. Nothing where there is no
+/// bound.
+std::optional<double> percent_of_speed_of_light(const BenchRow& row);
 
 /// What the problem asks for, over the kernel's time; nothing without a time.
 struct Rates {
@@ -37,7 +41,7 @@ Rates achieved_rates(const BenchRow& row);
 enum class BenchColumns { page, all };
 
 /// "% of reference": every kernel beside its headline reference, the strongest library
-/// configuration, PyTorch, the published figures and the floor.
+/// configuration, PyTorch, the published figures and both bounds.
 Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
                   BenchColumns columns = BenchColumns::page);
 

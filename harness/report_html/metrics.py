@@ -44,11 +44,12 @@ METRICS = {
             "<msub><mi>t</mi><mtext>kernel</mtext></msub>")),
         "source": None,  # that of the record
     },
-    "floor": {
-        "name": "% of floor",
-        "meaning": "How near the kernel is to what the device can do at all: the time that its "
-                   "memory or its matrix units need at the least, divided by the kernel's. 100% "
-                   "cannot be passed. Both rates were measured in the same run.",
+    "ceiling": {
+        "name": "% of ceiling",
+        "meaning": "How near the kernel is to what libraries reach on the device: the time of the "
+                   "definition's bytes and operations at the rates of a large copy and of the "
+                   "library's FP16 product, divided by the kernel's. Both rates were measured in "
+                   "the same run. 103% is possible: the kernel is better than they are.",
         "formula": _math("<mn>100</mn><mo>·</mo>" + _fraction(
             "<mi>max</mi><mo>(</mo>" + _fraction("<mtext>bytes</mtext>",
                                                  "<mtext>copy bandwidth</mtext>") +
@@ -59,6 +60,23 @@ METRICS = {
                   "Patterson, Communications of the ACM 52(4), 2009). Bytes: each input read once, "
                   "the output written once. Products: FP16 products that the tolerance needs for "
                   "one of the definition.",
+    },
+    "speed_of_light": {
+        "name": "% of speed of light",
+        "meaning": "How near the kernel is to what the chip can do at all: the least time that its "
+                   "memory and its matrix units need at their highest clocks, divided by the "
+                   "kernel's. A kernel that is said to be faster is refused.",
+        "formula": _math("<mn>100</mn><mo>·</mo>" + _fraction(
+            "<mi>max</mi><mo>(</mo>" + _fraction(
+                "<mtext>bytes</mtext><mo>−</mo><mtext>L2 cache</mtext>",
+                "<mn>2</mn><mo>·</mo><mtext>memory clock</mtext><mo>·</mo><mtext>bus width</mtext>")
+            + "<mo>,</mo>" + _fraction(
+                "<mtext>fewest operations</mtext>",
+                "<mtext>per clock</mtext><mo>·</mo><mtext>multiprocessors</mtext><mo>·</mo>"
+                "<mtext>SM clock</mtext>") + "<mo>)</mo>", _median("kernel"))),
+        "source": "Rekernel, harness/TIMING.md. Clocks, bus and cache as the driver tells them; "
+                  "FP16 operations per clock by the vendor's sheets. The fewest operations are "
+                  "those of the best method known (Strassen, Winograd), not the definition's.",
     },
     "pass_at_k": {
         "name": "pass@k",

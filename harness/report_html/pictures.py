@@ -84,9 +84,9 @@ def pictures(report):
                {"divisor": "headline"}, f"% of reference on {device.name}",
                ["solid: the headline library's time ÷ the kernel's, with its 95% interval; "
                 "diamond: beside the strongest library configuration", published])
-        yield (f"floor-{name}", "bars", rows.floor_bars(report, device, MOST_KERNELS), {},
-               f"% of floor on {device.name}",
-               ["the time that memory or matrix units need at the least ÷ the kernel's"])
+        yield (f"ceiling-{name}", "bars", rows.ceiling_bars(report, device, MOST_KERNELS), {},
+               f"% of ceiling on {device.name}",
+               ["the time at the rates that copies and library products reach ÷ the kernel's"])
         yield (f"fast_p-{name}", "fast_p", rows.fast_p_rows(device), {}, f"fast_p on {device.name}",
                ["problems whose best kernel is more than p times as fast as the headline library"])
         yield (f"mutants-{name}", "matrix", rows.matrix_rows(report, device), {},

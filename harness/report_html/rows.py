@@ -142,22 +142,24 @@ def reference_bars(report, device, most_kernels):
     return rows
 
 
-def floor_bars(report, device, most_kernels):
+def ceiling_bars(report, device, most_kernels):
     rows = []
     for problem in report.problems:
         group = []
         for row in _fastest(device, problem["id"], most_kernels):
-            if "percent_of_floor" not in row:
+            if "percent_of_ceiling" not in row:
                 continue
             group.append({
                 "kind": "kernel",
                 "label": row["kernel"],
-                "value": row["percent_of_floor"],
-                "words": percent(row["percent_of_floor"]),
+                "value": row["percent_of_ceiling"],
+                "words": percent(row["percent_of_ceiling"]),
                 "href": report.kernel_page(row),
                 "tip": tip(f"{row['kernel']} for {row['problem']}",
-                           ("% of floor", percent(row["percent_of_floor"])),
-                           ("floor", f"{milliseconds(row['floor_ns'])} ms"),
+                           ("% of ceiling", percent(row["percent_of_ceiling"])),
+                           ("ceiling", f"{milliseconds(row['ceiling_ns'])} ms"),
+                           ("% of speed of light", "percent_of_speed_of_light" in row and
+                            percent(row["percent_of_speed_of_light"])),
                            ("kernel", f"{milliseconds(row['median_ns'])} ms")),
             })
         if group:
@@ -170,7 +172,7 @@ def floor_bars(report, device, most_kernels):
 
 
 def kernel_bars(row):
-    """One kernel beside everything that was timed beside it, and the floor."""
+    """One kernel beside everything that was timed beside it, and both bounds."""
     rows = []
     for reference in row["references"]:
         if "median_ns" not in reference:
@@ -185,12 +187,14 @@ def kernel_bars(row):
                        ("interval", f"{percent(reference['low'])} to {percent(reference['high'])}"),
                        ("engine", reference["details"])),
         })
-    if "percent_of_floor" in row:
-        rows.append({
-            "row": f"{len(rows):05}", "kind": "kernel", "label": "% of floor",
-            "value": row["percent_of_floor"], "words": percent(row["percent_of_floor"]),
-            "tip": tip("the physical floor", ("time", f"{milliseconds(row['floor_ns'])} ms")),
-        })
+    for bound, name, of in (("ceiling", "ceiling", "at the rates that libraries reach"),
+                            ("speed_of_light", "speed of light", "the least for this device")):
+        if f"percent_of_{bound}" in row:
+            rows.append({
+                "row": f"{len(rows):05}", "kind": "kernel", "label": f"% of {name}",
+                "value": row[f"percent_of_{bound}"], "words": percent(row[f"percent_of_{bound}"]),
+                "tip": tip(name, ("time", f"{milliseconds(row[f'{bound}_ns'])} ms, {of}")),
+            })
     return rows
 
 

@@ -15,7 +15,7 @@ log=$deps/log/release.log
   { tail -n 20 "$log" >&2 && fail "the build failed (above; log: $log)"; }
 
 program=$root/build/release/rekernel
-version=$("$program" --version)
+version=$("$program" --version | sed -n 1p)
 mkdir -p "$1"
 name=rekernel-${version#rekernel }-linux-x86_64
 recorder=librekernel_recorder.so

@@ -267,7 +267,7 @@ TEST_F(ExtractCommand, TakesACandidateUnderAnotherName) {
 
 TEST_F(ExtractCommand, RecordsTheSearchsMeasurement) {
   const ProgramOutcome outcome =
-      rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.path().string());
+      rekernel_program(extract("r7.i1.b1 --name port --record", "conv2d"), folder_.path().string());
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const Result<Candidate> candidate = load_candidate(folder_ / "generated/conv2d/port");
   ASSERT_TRUE(candidate.ok()) << candidate.error().message;
@@ -294,27 +294,32 @@ TEST_F(ExtractCommand, MergesIntoARecordThatIsThere) {
   fs::copy_file(fs::path(REKERNEL_SOURCE_DIR) / "results/h200/bench.json", bench());
   const Result<Bench> before = load_bench(bench());
   ASSERT_TRUE(before.ok()) << before.error().message;
-  ASSERT_EQ(rekernel_program(extract("r0.i1.b1 --name port --record"), folder_.path().string())
-                .exit_status,
-            0);
+  ASSERT_EQ(
+      rekernel_program(extract("r7.i1.b1 --name port --record", "conv2d"), folder_.path().string())
+          .exit_status,
+      0);
   const Result<Bench> after = load_bench(bench());
   ASSERT_TRUE(after.ok()) << after.error().message;
   EXPECT_EQ(after->rows.size(), before->rows.size() + 1);
-  EXPECT_EQ(after->ceilings.copy_bytes_per_s, before->ceilings.copy_bytes_per_s);
+  EXPECT_GT(after->rows.front().speed_of_light_ns, 0);
+  EXPECT_GE(after->ceilings.copy_bytes_per_s, before->ceilings.copy_bytes_per_s);
   EXPECT_EQ(after->l2_bytes, before->l2_bytes);
+  EXPECT_EQ(after->memory_bus_bits, before->memory_bus_bits);
   EXPECT_EQ(after->toolchain.at("PyTorch"), before->toolchain.at("PyTorch"));
 }
 
 TEST_F(ExtractCommand, RefusesToRecordWhatHasNoPlaceOrDidNotPass) {
   const std::string folder = folder_.path().string();
-  expect_bad_input(extract("r0.i1.b1 --name port --record --to elsewhere"), "--record: expected",
-                   folder);
+  expect_bad_input(extract("r7.i1.b1 --name port --record --to elsewhere", "conv2d"),
+                   "--record: expected", folder);
   expect_bad_input(extract("r1.i2.b2 --name wrong --record", "layernorm"),
                    "r1.i2.b2 did not pass (wrong_result)", folder);
+  expect_bad_input(extract("r0.i1.b1 --name port --record"), "its record is from before samples",
+                   folder);
   EXPECT_FALSE(fs::exists(folder_ / "generated/layernorm/wrong"));
   fs::create_directories(bench().parent_path());
   write("results/h200/bench.json", "{}");
-  expect_bad_input(extract("r0.i1.b1 --name port --record"), "bench.json", folder);
+  expect_bad_input(extract("r7.i1.b1 --name port --record", "conv2d"), "bench.json", folder);
   EXPECT_FALSE(fs::exists(folder_ / "generated/conv2d/port")) << "nothing was written";
 }
 

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <variant>
 
 #include "ops/catalog.h"
 #include "tests/temporary.h"
@@ -74,6 +76,7 @@ TEST_F(Pytorch, TimesBlocks) {
   EXPECT_EQ(problem.at("problem"), "softmax");
   EXPECT_EQ(problem.at("mode"), "pytorch_eager");
   EXPECT_EQ(problem.at("attributes").at("columns"), 65536);
+  EXPECT_EQ(problem.at("function"), "torch.softmax(x, dim=1)");
   const boost::json::value& x = problem.at("tensors").at(0);
   EXPECT_EQ(x.at("name"), "x");
   EXPECT_EQ(x.at("dtype"), "f32");
@@ -178,6 +181,57 @@ TEST(PytorchScript, Compiles) {
       "python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], \"exec\")' '" +
       script + "'";
   EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+/// With a PyTorch that only writes down what is called.
+TEST(PytorchScript, MakesTheFunctionOfEveryProblem) {
+  TemporaryFolder folder;
+  std::ofstream(folder.path() / "called.py") << R"(import io, json, sys, types
+
+class Module(types.ModuleType):
+    def __getattr__(self, name):
+        return lambda *inputs, **named: name + str(inputs) + str(named)
+
+torch, nn, functional = Module("torch"), types.ModuleType("torch.nn"), Module("torch.nn.functional")
+nn.functional, torch.nn, torch.float16, torch.float32 = functional, nn, "f16", "f32"
+sys.modules.update({"torch": torch, "torch.nn": nn, "torch.nn.functional": functional})
+sys.stdin = io.StringIO("")  # nobody asks
+script = {}
+exec(open(sys.argv[1]).read(), script)
+request = json.loads(sys.argv[2])
+tensors = [tensor["name"] for tensor in request["tensors"] if tensor["role"] == "input"]
+shaped = {name: types.SimpleNamespace(shape=(7,)) if name == "weight" else name for name in tensors}
+sys.exit(0 if request["expected"] in script["operator"](request)(**shaped) else 1)
+)";
+  const std::map<std::string, std::string> expected = {
+      {"matmul_fp32", "matmul('a', 'b'){}"},
+      {"matmul_fp16", "matmul('a', 'b'){}"},
+      {"softmax", "softmax('x',){'dim': 1}"},
+      {"layernorm", "'bias', 1e-05){}"},
+      {"conv2d", "'bias', 4, 2){}"},
+      {"conv2d_relu_maxpool", ", 3, 2){}"},
+      {"attention_fp16", "('q', 'k', 'v'){'is_causal': False, 'scale': 0.088388347648318"},
+      {"attention_fp16_causal", "('q', 'k', 'v'){'is_causal': True, 'scale': 0.088388347648318"}};
+  for (const Problem& problem : catalog()) {
+    boost::json::object attributes;
+    for (const Attribute& attribute : problem.attributes) {
+      std::visit([&](auto value) { attributes[attribute.name] = value; }, attribute.value);
+    }
+    boost::json::array tensors;
+    for (const Tensor& tensor : problem.tensors) {
+      tensors.push_back(
+          {{"name", tensor.name}, {"role", tensor.role == Role::input ? "input" : "output"}});
+    }
+    const boost::json::object request{{"tensors", std::move(tensors)},
+                                      {"attributes", std::move(attributes)},
+                                      {"function", problem.pytorch},
+                                      {"expected", expected.at(problem.id)}};
+    std::ofstream(folder.path() / "request") << boost::json::serialize(request);
+    const std::string command = "python3 '" + (folder.path() / "called.py").string() + "' '" +
+                                REKERNEL_SOURCE_DIR + "/reference/pytorch.py' \"$(cat '" +
+                                (folder.path() / "request").string() + "')\"";
+    EXPECT_EQ(std::system(command.c_str()), 0) << problem.id;
+  }
 }
 
 TEST(PytorchScript, SaysThatPytorchIsMissing) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "harness/base/harness_digest.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
 
@@ -32,6 +33,17 @@ TEST(References, EveryProblemHasOneHeadlineThatComesFirst) {
 TEST(References, AProblemMayHaveNoHeadline) {
   EXPECT_EQ(headline_id("matmul_fp32"), "cublas_fp32");
   EXPECT_EQ(headline_id("no_such_problem"), std::nullopt);
+}
+
+TEST(References, EveryOneHasSourcesOfItsOwn) {
+  for (const Problem& problem : catalog()) {
+    std::vector<std::string> ids = ids_of(problem.id);
+    for (const std::string& id : pytorch_reference_ids(problem.id)) ids.push_back(id);
+    for (const std::string& id : ids) {
+      EXPECT_TRUE(harness_digests().references.contains(id))
+          << id << ": expected in harness/base/judging_sources.cpp";
+    }
+  }
 }
 
 TEST(References, NoProblemNamesAnIdTwice) {

@@ -50,7 +50,8 @@ json::object honest_record(const Header& header) {
   evaluation.evidence->digests = {{"00ff", "00ff", "00ff"}};
   evaluation.timing = summarise(samples_round(600'000));
   evaluation.ceilings = {4'280'000'000'000, 0};
-  evaluation.floor_ns = floor_ns(problem, evaluation.ceilings, problem.matrix_products);
+  evaluation.ceiling_ns = ceiling_ns(problem, evaluation.ceilings);
+  evaluation.speed_of_light_ns = 423'974;
   ReferenceResult reference;
   reference.id = header.settings.references.front();
   reference.timing = summarise(samples_round(1'517'000));
@@ -65,9 +66,12 @@ json::object honest_record(const Header& header) {
 
 /// The record as recordings from before samples were kept have it.
 json::object older(json::object record) {
-  for (const char* key : {"harness", "evidence", "ceilings", "repeated_headline_ns"}) {
+  for (const char* key :
+       {"harness", "evidence", "ceilings", "repeated_headline_ns", "speed_of_light_ns"}) {
     record.erase(key);
   }
+  record["floor_ns"] = record.at("ceiling_ns");
+  record.erase("ceiling_ns");
   for (json::value* timing : {&record.at("timing"), &record.at("references").at(0).at("timing")}) {
     timing->as_object().erase("samples_ns");
     timing->as_object()["samples"] = 60;
@@ -131,12 +135,16 @@ const Forgery forgeries[] = {
     {"badge_notes", "\"robust: shifted\"", "badge_notes: they say why robust was refused"},
     {"evidence/strict_share", "\"2\"", "badges: strict, but evidence.strict_share is 2"},
     {"evidence/digests", "[\"00ff\", \"00ff\", \"0\"]", "evidence.digests: different"},
-    {"floor_ns", "1", "floor_ns: 1, but the ceilings give"},
+    {"ceiling_ns", "1", "ceiling_ns: 1, but the ceilings give"},
+    {"speed_of_light_ns", "1", "speed_of_light_ns: 1, but the device's attributes give 423974"},
+    {"speed_of_light_ns", "900000", "timing.median_ns: 600000 is below the speed of light, 900000"},
     {"resources/0/registers", "400", "resources.softmax.registers: 400"},
 };
 
 TEST_F(Examination, AnHonestRecordHasNone) {
   EXPECT_EQ(complaints_about(honest_record(header_)), "");
+  // Its header did not tell what the speed of light takes.
+  header_.device.clock_khz = header_.device.memory_clock_khz = header_.device.memory_bus_bits = 0;
   EXPECT_EQ(complaints_about(older(honest_record(header_))), "");
 }
 
@@ -172,7 +180,8 @@ TEST_F(Examination, WithoutSamplesTheSummariesAreHeldAgainstEachOther) {
   for (const char* key : {"median_ns", "low_ns", "high_ns"}) {
     fast.at("timing").as_object()[key] = 1000;
   }
-  EXPECT_NE(complaints_about(fast).find("this device cannot do the work"), std::string::npos);
+  EXPECT_NE(complaints_about(fast).find("1000 is below the speed of light, 423974"),
+            std::string::npos);
 }
 
 TEST_F(Examination, OneSearchIsMeasuredOnOneDevice) {

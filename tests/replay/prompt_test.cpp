@@ -150,6 +150,14 @@ TEST(Prompt, IsItsTemplateWithTheValuesInPlace) {
             "Title\nDo it.\n2 of 3.");
 }
 
+TEST(ProblemText, TellsTheDefinitionsWorkAndNoBound) {
+  const std::string text = problem_text(*find_problem("matmul_fp16"), {});
+  EXPECT_NE(text.find("Inputs and output together are 100663296 bytes; the definition takes "
+                      "137438953472 operations.\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(FormatText, SpeaksOfWhatTheTargetHas) {
   const std::string hopper = format_text("sm_90a");
   EXPECT_TRUE(has(hopper, R"("sm_80" or "sm_89" (that and everything newer) or "sm_90a")"));

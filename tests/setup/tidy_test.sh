@@ -15,7 +15,7 @@ fi
 # the groups in which they are compiled.
 cmake -S . -B "$folder" -G Ninja -DCMAKE_CXX_COMPILER="$2" -DBUILD_TESTING=OFF \
   -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$folder.log" || { cat "$folder.log" && exit 1; }
-cmake -DROOT=. -DOUT="$folder/harness/harness_digest.inc" -P harness/cmake/harness_digest.cmake
+cmake --build "$folder" --target rekernel_harness_digest >"$folder.log" || { cat "$folder.log" && exit 1; }
 mkdir -p "$folder/passed"
 mapfile -t units < <(sed -n 's/^ *"file": "\(.*\)",\?$/\1/p' "$folder/compile_commands.json" |
   grep -v '\.cxx_pch\|/CMakeFiles/.*pch\.' | sort -u)

@@ -5,18 +5,41 @@
 namespace rekernel {
 namespace {
 
-TEST(HarnessDigest, TheBuildAndTheProgramMakeTheSameOfACheckout) {
-  const Result<std::string> of_checkout = harness_digest_of(REKERNEL_SOURCE_DIR);
+using Names = std::vector<std::string>;
+
+TEST(HarnessDigest, TheProgramCarriesTheCheckoutsDigests) {
+  const Result<HarnessDigests> of_checkout = harness_digests_of(REKERNEL_SOURCE_DIR);
   ASSERT_TRUE(of_checkout.ok()) << of_checkout.error().message;
-  EXPECT_EQ(harness_digest(), *of_checkout);
-  EXPECT_EQ(harness_digest().size(), 16u);
+  EXPECT_TRUE(harness_digests() == *of_checkout)
+      << ::testing::PrintToString(differing_sources(harness_digests(), *of_checkout));
 }
 
-TEST(HarnessDigest, AFolderWithoutSourcesIsAnError) {
-  const Result<std::string> digest = harness_digest_of("/nowhere");
-  ASSERT_FALSE(digest.ok());
-  EXPECT_NE(digest.error().message.find("/nowhere/ops: cannot be read"), std::string::npos)
-      << digest.error().message;
+TEST(HarnessDigest, ARowHasThoseOfJudgeProblemAndReferences) {
+  const std::string row = harness_digest("softmax", {"cudnn_softmax", "pytorch_eager"});
+  EXPECT_TRUE(is_row_digest(row)) << row;
+  EXPECT_TRUE(row.starts_with(harness_digests().judge + "-" +
+                              harness_digests().problems.at("softmax") + "-"));
+  EXPECT_EQ(row, harness_digest("softmax", {"pytorch_eager", "cudnn_softmax", "pytorch_eager"}));
+  EXPECT_NE(row, harness_digest("layernorm", {"cudnn_softmax", "pytorch_eager"}));
+  EXPECT_NE(row, harness_digest("softmax", {"cudnn_softmax"}));
+}
+
+TEST(HarnessDigest, OneOfEverythingIsOfTheOldKind) {
+  EXPECT_FALSE(is_row_digest("0e969499a7f0c9fd"));
+  EXPECT_FALSE(is_row_digest(""));
+  std::string row = harness_digest("softmax", {});
+  row[0] = 'x';
+  EXPECT_FALSE(is_row_digest(row));
+  row = harness_digest("softmax", {});
+  row[16] = '0';
+  EXPECT_FALSE(is_row_digest(row));
+}
+
+TEST(HarnessDigest, WhatDiffersIsNamed) {
+  const HarnessDigests one{"1", {{"softmax", "2"}}, {{"cublas_fp32", "3"}}};
+  EXPECT_EQ(differing_sources(one, one), Names{});
+  const HarnessDigests other{"0", {{"softmax", "0"}, {"new", "0"}}, {{"cublas_fp32", "3"}}};
+  EXPECT_EQ(differing_sources(one, other), (Names{"the judge", "problem new", "problem softmax"}));
 }
 
 }  // namespace

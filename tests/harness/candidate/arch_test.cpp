@@ -17,6 +17,15 @@ TEST(Arch, IsFoundByItsNameAlone) {
   EXPECT_EQ(known_archs(), R"("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_103a", "sm_120a")");
 }
 
+TEST(Arch, EveryOneHasAMatrixRate) {
+  for (const Architecture& row : architectures) {
+    EXPECT_TRUE(matrix_operations_per_clock(row.capability)) << row.name;
+  }
+  EXPECT_EQ(matrix_operations_per_clock({8, 6}), 1024);
+  EXPECT_EQ(matrix_operations_per_clock({9, 0}), 4096);
+  EXPECT_EQ(matrix_operations_per_clock({7, 0}), std::nullopt);
+}
+
 TEST(Arch, RunsOnItsOwnAndNewerDevices) {
   EXPECT_TRUE(runs_on("sm_80", 8, 0));
   EXPECT_FALSE(runs_on("sm_80", 7, 5));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/base/harness_digest.h"
 #include "harness/evaluation/evaluate.h"
 
 namespace rekernel {
@@ -29,7 +30,8 @@ Evaluation complete_evaluation() {
   evaluation.deterministic = true;
   evaluation.badge_notes = "robust: large: 3 of 4 elements";
   evaluation.timing = Timing{{3, 1, 2}, 2, 1, 3};
-  evaluation.floor_ns = 1;
+  evaluation.ceiling_ns = 1;
+  evaluation.speed_of_light_ns = 1;
   ReferenceResult reference;
   reference.id = "cudnn_softmax";
   reference.details = "instance";
@@ -56,6 +58,38 @@ TEST(EvaluationJson, RoundTrips) {
   EXPECT_EQ(after->seeds, before.seeds);
   EXPECT_TRUE(std::isinf(after->errors->worst_strict_ratio));
   EXPECT_EQ(after->references[0].timing.samples_ns, (std::vector<std::int64_t>{4}));
+}
+
+TEST(EvaluationJson, WhatRecordingsCallTheFloorIsTheCeiling) {
+  boost::json::object json = to_json(complete_evaluation());
+  json.erase("ceiling_ns");
+  json.erase("speed_of_light_ns");
+  json["floor_ns"] = 509'536;
+  const boost::json::value value = json;
+  Result<Evaluation> evaluation = evaluation_from_json(JsonReader("evaluation", value));
+  ASSERT_TRUE(evaluation.ok()) << evaluation.error().message;
+  EXPECT_EQ(evaluation->ceiling_ns, 509'536);
+  EXPECT_EQ(evaluation->speed_of_light_ns, 0) << "nobody asked for it";
+  json["ceiling_ns"] = 1;
+  const boost::json::value both = json;
+  EXPECT_FALSE(evaluation_from_json(JsonReader("evaluation", both)).ok());
+}
+
+TEST(EvaluationReport, CarriesTheDeviceAndTheDigestOfItsReferences) {
+  EvaluationReport report;
+  report.evaluation = complete_evaluation();
+  note_judge(report.evaluation);
+  EXPECT_EQ(report.evaluation.harness, harness_digest("softmax", {"cudnn_softmax"}));
+  report.device.emplace();
+  report.device->clock_khz = 1'980'000;
+  report.device->memory_clock_khz = 3'201'000;
+  report.device->memory_bus_bits = 6144;
+  const Result<EvaluationReport> read = report_from_json(boost::json::serialize(to_json(report)));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->device->clock_khz, 1'980'000);
+  EXPECT_EQ(read->device->memory_clock_khz, 3'201'000);
+  EXPECT_EQ(read->device->memory_bus_bits, 6144);
+  EXPECT_EQ(read->evaluation.harness, report.evaluation.harness);
 }
 
 TEST(EvaluationJson, AnUnknownStatusIsAnError) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "harness/base/files.h"
+#include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/evaluation/ceilings.h"
@@ -45,7 +46,7 @@ Evaluation honest(const std::string& kernel) {
   evaluation.sha256 = std::string(64, kernel.front());
   evaluation.status = Status::passed;
   evaluation.target = "sm_90a";
-  evaluation.harness = "0123456789abcdef";
+  evaluation.harness = harness_digest(problem.id, {"cudnn_softmax", "pytorch_eager"});
   evaluation.resources = {{.name = "softmax", .registers = 126}};
   evaluation.seeds = {1, 2, 3, 4, 5};
   ErrorStats errors;
@@ -62,8 +63,13 @@ Evaluation honest(const std::string& kernel) {
   }
   evaluation.evidence->digests = {{"00ff", "00ff", "00ff"}};
   evaluation.timing = summarise(samples_round(550'000));
+  Witness witness;
+  witness.median_ns = 551'000;
+  witness.tolerance_ns = 9'000;
+  evaluation.witnesses = {witness, witness};
   evaluation.ceilings = {4'280'000'000'000, 0};
-  evaluation.floor_ns = floor_ns(problem, evaluation.ceilings, problem.matrix_products);
+  evaluation.ceiling_ns = ceiling_ns(problem, evaluation.ceilings);
+  evaluation.speed_of_light_ns = 423'974;
   evaluation.references = {reference("cudnn_softmax", 1'517'000, evaluation.timing->samples_ns),
                            reference("pytorch_eager", 1'600'000, samples_round(551'000))};
   evaluation.references[1].kernel_samples_ns = samples_round(551'000);
@@ -80,6 +86,9 @@ Bench honest_bench() {
   bench.sm = "9.0";
   bench.multiprocessors = 132;
   bench.l2_bytes = 62'914'560;
+  bench.clock_khz = 1'980'000;
+  bench.memory_clock_khz = 3'201'000;
+  bench.memory_bus_bits = 6144;
   for (const char* kernel : {"a_kernel", "b_kernel"}) {
     bench.rows.push_back(bench_row(honest(kernel), {{"NVRTC", "13.0"}}));
   }
@@ -98,7 +107,17 @@ const Forgery forgeries[] = {
     {"rows/0/samples_ns/7", "1", "rows[0] (softmax/a_kernel): median_ns: 550000, but its samples"},
     {"rows/0/samples_ns", "[1, 1, 1, 1]",
      "rows[0] (softmax/a_kernel): median_ns: 550000, but its samples give 1"},
-    {"rows/0/floor_ns", "1", "rows[0] (softmax/a_kernel): floor_ns: 1, but the ceilings give"},
+    {"rows/0/ceiling_ns", "1", "rows[0] (softmax/a_kernel): ceiling_ns: 1, but the ceilings give"},
+    {"rows/0/speed_of_light_ns", "1",
+     "rows[0] (softmax/a_kernel): speed_of_light_ns: 1, but the device's attributes give 423974"},
+    {"device/memory_clock_khz", "1000000",
+     "rows[0] (softmax/a_kernel): speed_of_light_ns: 423974, but the device's attributes give"},
+    {"rows/0/witnesses/1/excess_ns", "9001",
+     "rows[0] (softmax/a_kernel): witness: the GPU was busy with it for 551.0 us"},
+    {"rows/0/witnesses/0/median_ns", "423000",
+     "rows[0] (softmax/a_kernel): median_ns: 423000 is below the speed of light, 423974"},
+    {"rows/0/witnesses", "[]", "rows[0].witnesses: expected"},
+    {"schema", "2", "schema: expected 3"},
     {"rows/0/ceilings/copy_bytes_per_s", "8000000000000",
      "ceilings.copy_bytes_per_s: 4280000000000, but the rows' best is"},
     {"ceilings/copy_bytes_per_s", "9000000000000", "ceilings.copy_bytes_per_s: 9000000000000"},
@@ -142,7 +161,7 @@ const Forgery forgeries[] = {
     {"rows/0/tolerance_share", "\"12\"", "rows[0] (softmax/a_kernel): tolerance_share: 12, but"},
     {"rows/0/max_error", "\"little\"", "rows[0] (softmax/a_kernel): rms_error:"},
     {"rows/0/problem", "\"sofmax\"", "rows[0] (sofmax/a_kernel): problem: 'sofmax' is no problem"},
-    {"rows/0/problem", "\"layernorm\"", "rows[0] (layernorm/a_kernel): floor_ns:"},
+    {"rows/0/problem", "\"layernorm\"", "rows[0] (layernorm/a_kernel): ceiling_ns:"},
     {"rows/0/sha256", "\"0123\"", "rows[0] (softmax/a_kernel): sha256: expected 64"},
     {"rows/0/kernel", "\"b_kernel\"", "rows[1] (softmax/b_kernel): kernel: it is there twice"},
     {"rows/0/measured", "\"2031-01-01\"", "rows[0] (softmax/a_kernel): measured: expected a day"},
@@ -189,17 +208,17 @@ TEST_F(Contradictions, EachForgeryIsRefusedWithFileAndField) {
 TEST_F(Contradictions, AllOfThemAreNamedAtOnce) {
   json::value record = to_json(honest_bench());
   at(record, "rows/0/median_ns") = 1;
-  at(record, "rows/1/floor_ns") = 1;
+  at(record, "rows/1/ceiling_ns") = 1;
   at(record, "rows/1/measured") = "yesterday";
   const std::string complaint = complaint_about(record);
   for (const char* field :
-       {"rows[0] (softmax/a_kernel): median_ns", "rows[1] (softmax/b_kernel): floor_ns",
+       {"rows[0] (softmax/a_kernel): median_ns", "rows[1] (softmax/b_kernel): ceiling_ns",
         "rows[1] (softmax/b_kernel): measured"}) {
     EXPECT_NE(complaint.find(field), std::string::npos) << complaint;
   }
 }
 
-TEST_F(Contradictions, ATimeUnderTheFloorIsNotBelievedHoweverConsistent) {
+TEST_F(Contradictions, ATimeBelowTheSpeedOfLightIsNotBelievedHoweverConsistent) {
   Bench bench = honest_bench();
   Evaluation fast = honest("a_kernel");
   fast.timing = summarise(samples_round(100'000));
@@ -210,8 +229,19 @@ TEST_F(Contradictions, ATimeUnderTheFloorIsNotBelievedHoweverConsistent) {
     }
   }
   bench.rows[0] = bench_row(fast, {{"NVRTC", "13.0"}});
-  EXPECT_NE(complaint_about(to_json(bench)).find("median_ns: median 100000 ns: this device cannot"),
+  EXPECT_NE(
+      complaint_about(to_json(bench)).find("median_ns: 100000 is below the speed of light, 423974"),
+      std::string::npos);
+}
+
+TEST_F(Contradictions, OnlyRowsOfAnOlderJudgeMayLackWitnesses) {
+  Bench bench = honest_bench();
+  bench.rows[0].witnesses.clear();
+  EXPECT_NE(complaint_about(to_json(bench))
+                .find("rows[0] (softmax/a_kernel): witnesses: none, but the status is passed"),
             std::string::npos);
+  bench.rows[0].harness = "0123456789abcdef";
+  EXPECT_EQ(complaint_about(to_json(bench)), "");
 }
 
 TEST_F(Contradictions, OneDevicesPassedIsAnothersWrongResult) {
@@ -232,7 +262,8 @@ TEST(EvaluationContradictions, RoundingIsNone) {
   EXPECT_EQ(all_of(contradictions(evaluation, {})), "");
   evaluation.references[0].percent_of_reference->value *= 1.0004;
   EXPECT_NE(all_of(contradictions(evaluation, {})).find("percent.value"), std::string::npos);
-  const EvaluationContext rounded{{}, 0, 5e-4, 5e-4, 5e-4, 0};
+  const EvaluationContext rounded{
+      .errors_rounding = 5e-4, .shares_rounding = 5e-4, .percent_rounding = 5e-4};
   EXPECT_EQ(all_of(contradictions(evaluation, rounded)), "");
 }
 

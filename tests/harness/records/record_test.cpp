@@ -18,7 +18,13 @@ BenchRow row(const std::string& problem, const std::string& kernel, std::int64_t
   one.badges = {"strict", "robust"};
   one.measured = "2026-11-21";
   one.median_ns = median_ns;
-  one.floor_ns = 500'000;
+  one.ceiling_ns = 500'000;
+  one.speed_of_light_ns = 420'000;
+  one.samples_ns = {median_ns};
+  one.harness = "0123456789abcdef";
+  one.toolchain = {{"cuDNN", "9.14.0"}};
+  one.ceilings = {4'280'000'000'000, 790'000'000'000'000};
+  one.evidence.emplace();
   one.max_error = "1.2e-06";
   one.references = {{"cudnn_layernorm", "", "refused", 0, {}},
                     {"cudnn_softmax", "instance", "", 2 * median_ns, {200.04, 199.0, 201.0}},
@@ -31,8 +37,10 @@ Bench bench_of(std::vector<BenchRow> rows) {
   bench.device_name = "NVIDIA H200";
   bench.sm = "9.0";
   bench.multiprocessors = 132;
-  bench.toolchain = {{"cuDNN", "9.14.0"}};
-  bench.ceilings = {4'280'000'000'000, 790'000'000'000'000};
+  bench.l2_bytes = 62'914'560;
+  bench.clock_khz = 1'980'000;
+  bench.memory_clock_khz = 3'201'000;
+  bench.memory_bus_bits = 6144;
   bench.rows = std::move(rows);
   summarise_rows(bench);
   return bench;
@@ -40,12 +48,17 @@ Bench bench_of(std::vector<BenchRow> rows) {
 
 TEST(BenchRecord, HasTheContractsShape) {
   const boost::json::object json = to_json(bench_of({row("softmax", "online", 600'000)}));
-  EXPECT_EQ(json.at("schema"), 1) << "the rows have no samples";
+  EXPECT_EQ(json.at("schema"), 3);
+  EXPECT_EQ(json.at("device").at("clock_khz"), 1'980'000);
+  EXPECT_EQ(json.at("device").at("memory_clock_khz"), 3'201'000);
+  EXPECT_EQ(json.at("device").at("memory_bus_bits"), 6144);
   EXPECT_EQ(json.at("device").at("name"), "NVIDIA H200");
   EXPECT_EQ(json.at("ceilings").at("copy_bytes_per_s"), 4'280'000'000'000);
   const boost::json::value& first = json.at("rows").at(0);
   EXPECT_EQ(first.at("status"), "passed");
   EXPECT_EQ(first.at("median_ns"), 600'000);
+  EXPECT_EQ(first.at("ceiling_ns"), 500'000);
+  EXPECT_EQ(first.at("speed_of_light_ns"), 420'000);
   EXPECT_EQ(first.at("references").at("cudnn_softmax").at("median_ns"), 1'200'000);
   EXPECT_EQ(first.at("percent_of_reference").at("reference"), "cudnn_softmax");
   EXPECT_EQ(first.at("percent_of_reference").at("headline"), 200.0);
@@ -75,10 +88,10 @@ TEST(BenchRecord, KeepsEverySampleAndTheResources) {
   timed.references[1].samples_ns = {9, 7};
   timed.references[1].kernel_samples_ns = {4, 2};
   timed.repeated_headline_ns = {8, 6};
-  timed.evidence = BadgeEvidence{0.25, {{"shifted", 0.5}}, {"00ff", "00ff"}};
-  timed.harness = "0123456789abcdef";
-  timed.toolchain = {{"NVRTC", "13.0"}};
-  timed.ceilings = {4'000'000'000'000, 0};
+  timed.evidence = BadgeEvidence{0.25, {{"shifted", 0.5}}, {{"00ff", "00ff"}}};
+  timed.witnesses.resize(2);
+  timed.witnesses[1].median_ns = 4;
+  timed.witnesses[1].calibration.works = {{"a copy", {.stamps_ns = 7}}};
   timed.resources = {{.name = "softmax", .registers = 40, .spill_load_bytes = 8}};
   const boost::json::object json = to_json(bench_of({timed}));
   const Result<Bench> read = bench_from_json(json, "bench.json");
@@ -92,13 +105,9 @@ TEST(BenchRecord, KeepsEverySampleAndTheResources) {
   EXPECT_EQ(read->rows[0].evidence->stress, timed.evidence->stress);
   EXPECT_EQ(read->rows[0].harness, timed.harness);
   EXPECT_EQ(pretty_json(to_json(*read)), pretty_json(json));
-  EXPECT_EQ(json.at("schema"), 2);
-  // A record from before they were kept is read as before.
-  EXPECT_FALSE(to_json(bench_of({row("softmax", "online", 3)}))
-                   .at("rows")
-                   .at(0)
-                   .as_object()
-                   .contains("samples_ns"));
+  ASSERT_EQ(read->rows[0].witnesses.size(), 2u);
+  EXPECT_EQ(read->rows[0].witnesses[1].median_ns, 4);
+  EXPECT_EQ(read->rows[0].witnesses[1].calibration.works.at(0).median.stamps_ns, 7);
 }
 
 TEST(BenchRecord, ARowOfAnEvaluationKeepsItsSamples) {
@@ -107,10 +116,16 @@ TEST(BenchRecord, ARowOfAnEvaluationKeepsItsSamples) {
   evaluation.timing = Timing{{4, 2, 6}, 4, 3, 5};
   evaluation.references = {{.id = "cudnn_softmax", .timing = {{8, 9}, 8, 8, 9}}};
   evaluation.resources = {{.name = "softmax", .registers = 40}};
+  evaluation.witnesses.resize(2);
+  evaluation.ceiling_ns = 7;
+  evaluation.speed_of_light_ns = 6;
   const BenchRow made = bench_row(evaluation, {});
   EXPECT_EQ(made.samples_ns, (std::vector<std::int64_t>{4, 2, 6}));
   EXPECT_EQ(made.references[0].samples_ns, (std::vector<std::int64_t>{8, 9}));
   EXPECT_EQ(made.resources.size(), 1u);
+  EXPECT_EQ(made.witnesses.size(), 2u);
+  EXPECT_EQ(made.ceiling_ns, 7);
+  EXPECT_EQ(made.speed_of_light_ns, 6);
 }
 
 TEST(BenchRecord, MergeReplacesAddsAndOrders) {
@@ -141,15 +156,8 @@ TEST(BenchRecord, CeilingsAndVersionsAreThoseOfTheRows) {
       << "nothing was measured with 9.14.0 any more";
 }
 
-TEST(BenchRecord, AFileOfCompleteRowsStaysComplete) {
-  BenchRow timed = row("softmax", "online", 3);
-  timed.samples_ns = {3};
-  timed.harness = "0123456789abcdef";
-  timed.toolchain = {{"NVRTC", "13.0"}};
-  timed.ceilings = {4'000'000'000'000, 0};
-  timed.evidence.emplace();
-  boost::json::object json = to_json(bench_of({timed}));
-  ASSERT_EQ(json.at("schema"), 2);
+TEST(BenchRecord, OnlyCompleteRowsAreRead) {
+  const boost::json::object json = to_json(bench_of({row("softmax", "online", 3)}));
   for (const char* key : {"samples_ns", "harness", "toolchain", "ceilings", "evidence"}) {
     boost::json::object changed = json;
     changed.at("rows").at(0).as_object().erase(key);
@@ -158,6 +166,35 @@ TEST(BenchRecord, AFileOfCompleteRowsStaysComplete) {
     EXPECT_NE(read.error().message.find("rows[0]: samples, evidence"), std::string::npos)
         << read.error().message;
   }
+}
+
+TEST(BenchRecord, OlderSchemasAreNotRead) {
+  boost::json::object json = to_json(bench_of({row("softmax", "online", 3)}));
+  for (const int schema : {1, 2, 4}) {
+    json["schema"] = schema;
+    const Result<Bench> read = bench_from_json(json, "bench.json");
+    ASSERT_FALSE(read.ok()) << schema;
+    EXPECT_EQ(read.error().message,
+              "bench.json: schema: expected 3 (remove a file of another schema, and measure anew: "
+              "`rekernel bench --record`), got " +
+                  std::to_string(schema));
+  }
+}
+
+TEST(BenchRecord, TellsOfItsDeviceAsTheDriverDoes) {
+  const DeviceProperties device = device_of(bench_of({}));
+  EXPECT_EQ(device.name, "NVIDIA H200");
+  EXPECT_EQ(device.major, 9);
+  EXPECT_EQ(device.minor, 0);
+  EXPECT_EQ(device.multiprocessors, 132);
+  EXPECT_EQ(device.memory_clock_khz, 3'201'000);
+  Bench again;
+  note_device(again, {.device = device});
+  EXPECT_EQ(again.sm, "9.0");
+  EXPECT_EQ(again.memory_bus_bits, 6144);
+  Bench odd;
+  odd.sm = "a chip";
+  EXPECT_EQ(device_of(odd).major, 0);
 }
 
 TEST(BenchRecord, FolderIsNamedAfterTheDevice) {
@@ -175,7 +212,8 @@ TEST(Report, TableNamesTheReferenceAndTheStrongestLibrary) {
   EXPECT_NE(text.find("200.0% ± 1.0"), std::string::npos) << text;
   EXPECT_NE(text.find("100.0% (cudnn_other 0.6000)"), std::string::npos) << text;
   EXPECT_NE(text.find("111.8%"), std::string::npos) << text;
-  EXPECT_NE(text.find("83.3%"), std::string::npos) << text;
+  EXPECT_NE(text.find("83.3%"), std::string::npos) << text;  // of the ceiling
+  EXPECT_NE(text.find("70.0%"), std::string::npos) << text;  // of the speed of light
   EXPECT_NE(text.find("passed: strict, robust"), std::string::npos) << text;
 }
 
@@ -195,7 +233,11 @@ TEST(Report, RatesAreTheProblemsWorkOverTheKernelsTime) {
   BenchRow untimed = timed;
   untimed.median_ns = 0;
   EXPECT_FALSE(achieved_rates(untimed).bytes_per_s);
-  EXPECT_FALSE(percent_of_floor(untimed));
+  EXPECT_FALSE(percent_of_ceiling(untimed));
+  EXPECT_FALSE(percent_of_speed_of_light(untimed));
+  BenchRow unbounded = timed;
+  unbounded.speed_of_light_ns = 0;
+  EXPECT_FALSE(percent_of_speed_of_light(unbounded));
   EXPECT_FALSE(achieved_rates(row("no_such_problem", "online", 1)).bytes_per_s);
   const Table page = bench_table(bench_of({timed}), {});
   const Table all = bench_table(bench_of({timed}), {}, BenchColumns::all);

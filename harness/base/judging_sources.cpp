@@ -1,0 +1,179 @@
+#include "harness/base/judging_sources.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "harness/base/files.h"
+#include "harness/base/source_tokens.h"
+
+namespace rekernel {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t shown_digits = 16;
+constexpr std::array folders = {"ops",
+                                "reference",
+                                "harness/base",
+                                "harness/gpu",
+                                "harness/process",
+                                "harness/candidate",
+                                "harness/compile",
+                                "harness/device",
+                                "harness/evaluation"};
+constexpr std::array endings = {".cpp", ".h", ".py"};
+
+/// What a problem or a reference has for itself.
+struct Own {
+  const char* id;
+  std::vector<std::string> files;
+};
+
+const std::vector<Own>& own_of_problems() {
+  static const std::vector<std::string> convolution = {"ops/convolution.cpp", "ops/convolution.h",
+                                                       "ops/convolution_sizes.h"};
+  static const auto with_convolution = [](const char* file) {
+    std::vector<std::string> files = convolution;
+    files.emplace_back(file);
+    return files;
+  };
+  static const std::vector<Own> table = {
+      {"matmul_fp32", {"ops/matmul.cpp"}},
+      {"conv2d", with_convolution("ops/conv2d.cpp")},
+      {"softmax", {"ops/softmax.cpp"}},
+      {"layernorm", {"ops/layernorm.cpp"}},
+      {"conv2d_relu_maxpool", with_convolution("ops/conv2d_relu_maxpool.cpp")},
+      {"matmul_fp16", {"ops/matmul.cpp"}},
+      {"attention_fp16", {"ops/attention.cpp", "ops/attention_sizes.h"}},
+      {"attention_fp16_causal", {"ops/attention.cpp", "ops/attention_sizes.h"}},
+  };
+  return table;
+}
+
+const std::vector<Own>& own_of_references() {
+  static const auto of_cudnn = [](const char* file, bool graph) {
+    std::vector<std::string> files = {"reference/cudnn.cpp", "reference/cudnn.h", file};
+    if (graph) files.insert(files.end(), {"reference/cudnn_graph.cpp", "reference/cudnn_graph.h"});
+    return files;
+  };
+  static const std::vector<std::string> pytorch = {"reference/pytorch.cpp", "reference/pytorch.h",
+                                                   "reference/pytorch.py"};
+  static const std::vector<Own> table = {
+      {"cublas_fp32", {"reference/cublas.cpp"}},
+      {"cublas_tf32", {"reference/cublas.cpp"}},
+      {"cublas_fp16", {"reference/cublas.cpp"}},
+      {"cudnn_fp32", of_cudnn("reference/cudnn_convolution.cpp", true)},
+      {"cudnn_tf32", of_cudnn("reference/cudnn_convolution.cpp", true)},
+      {"cudnn_softmax", of_cudnn("reference/cudnn_softmax.cpp", false)},
+      {"cudnn_layernorm", of_cudnn("reference/cudnn_layernorm.cpp", true)},
+      {"cudnn_attention", of_cudnn("reference/cudnn_attention.cpp", true)},
+      {"pytorch_eager", pytorch},
+      {"pytorch_compile", pytorch},
+      {"pytorch_eager_fp32", pytorch},
+  };
+  return table;
+}
+
+/// Lists and declarations of what stands elsewhere, and what makes these digests: an entry more
+/// changes no verdict. The operators' sizes stand in their own files.
+const std::set<std::string>& judging_nothing() {
+  static const std::set<std::string> files = {
+      "ops/catalog.cpp",
+      "ops/catalog.h",
+      "ops/operators.h",
+      "reference/catalog.cpp",
+      "reference/library_references.h",
+      "reference/library_function.cpp",  // what the test of an exported kernel calls
+      "reference/library_function.h",
+      "harness/base/harness_digest.cpp",
+      "harness/base/harness_digest.h",
+      "harness/base/judging_sources.cpp",
+      "harness/base/judging_sources.h",
+      "harness/base/source_tokens.cpp",
+      "harness/base/source_tokens.h",
+  };
+  return files;
+}
+
+using FileDigests = std::map<std::string, std::string>;
+
+Result<FileDigests> file_digests(const fs::path& root) {
+  FileDigests digests;
+  for (const char* folder : folders) {
+    std::error_code failure;
+    for (const auto& entry : fs::directory_iterator(root / folder, failure)) {
+      const fs::path ending = entry.path().extension();
+      if (std::find(endings.begin(), endings.end(), ending) == endings.end()) continue;
+      const Result<std::string> content = read_file(entry.path());
+      if (!content) return content.error();
+      const std::string file = (fs::path(folder) / entry.path().filename()).string();
+      digests[file] = sha256_hex(ending == ".py" ? python_tokens(*content) : cpp_tokens(*content));
+    }
+    if (failure) return Error{(root / folder).string() + ": cannot be read: " + failure.message()};
+  }
+  return digests;
+}
+
+/// By content alone: names and order of the files do not count.
+std::string digest_of(std::vector<std::string> contents) {
+  std::sort(contents.begin(), contents.end());
+  std::string text;
+  for (const std::string& content : contents) text += content + "\n";
+  return sha256_hex(text).substr(0, shown_digits);
+}
+
+Result<std::map<std::string, std::string>> digests_of(const std::vector<Own>& table,
+                                                      const FileDigests& files,
+                                                      const fs::path& root) {
+  std::map<std::string, std::string> digests;
+  for (const Own& own : table) {
+    std::vector<std::string> contents;
+    for (const std::string& file : own.files) {
+      const auto found = files.find(file);
+      if (found == files.end()) {
+        return Error{(root / file).string() + ": not there: expected what decides about " + own.id +
+                     ", as harness/base/judging_sources.cpp says"};
+      }
+      contents.push_back(found->second);
+    }
+    digests[own.id] = digest_of(std::move(contents));
+  }
+  return digests;
+}
+
+}  // namespace
+
+Result<HarnessDigests> harness_digests_of(const fs::path& root) {
+  const Result<FileDigests> files = file_digests(root);
+  if (!files) return files.error();
+  Result<std::map<std::string, std::string>> problems = digests_of(own_of_problems(), *files, root);
+  if (!problems) return problems.error();
+  Result<std::map<std::string, std::string>> references =
+      digests_of(own_of_references(), *files, root);
+  if (!references) return references.error();
+
+  // What nobody claims judges every row: a file that was forgotten errs on that side.
+  std::set<std::string> claimed = judging_nothing();
+  for (const std::vector<Own>* table : {&own_of_problems(), &own_of_references()}) {
+    for (const Own& own : *table) claimed.insert(own.files.begin(), own.files.end());
+  }
+  std::vector<std::string> judge;
+  for (const auto& [file, digest] : *files) {
+    if (!claimed.contains(file)) judge.push_back(digest);
+  }
+  return HarnessDigests{digest_of(std::move(judge)), std::move(*problems), std::move(*references)};
+}
+
+Result<std::vector<fs::path>> judging_sources(const fs::path& root) {
+  const Result<FileDigests> files = file_digests(root);
+  if (!files) return files.error();
+  std::vector<fs::path> sources;
+  for (const char* folder : folders) sources.push_back(root / folder);
+  for (const auto& [file, digest] : *files) sources.push_back(root / file);
+  return sources;
+}
+
+}  // namespace rekernel

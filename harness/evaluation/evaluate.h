@@ -45,6 +45,8 @@ struct EvaluateOptions {
   std::chrono::seconds run_deadline{120};     ///< checks and timing
 
   bool takes_times() const { return mode == Mode::verdict || mode == Mode::noise; }
+  /// Whether nobody else may compute on the GPU meanwhile.
+  bool has_the_gpu_alone() const { return takes_times() && !shared_gpu; }
 };
 
 boost::json::object to_json(const EvaluateOptions& options);

@@ -212,8 +212,11 @@ Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program&
   std::string asked(count, '0');
   for (std::size_t i = 0; i < count; ++i) {
     auto found = compiler.recall(module_program(program, i), problem_header, target);
-    if (found) modules[i] = *std::move(found);
-    if (!found) asked[i] = '1';
+    if (found) {
+      modules[i] = *std::move(found);
+    } else {
+      asked[i] = '1';
+    }
   }
   const auto missing = static_cast<std::size_t>(std::count(asked.begin(), asked.end(), '1'));
   if (missing > 0) {

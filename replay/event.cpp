@@ -131,13 +131,6 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-std::size_t character_length(std::string_view text, std::size_t at) {
-  for (std::size_t length = 1; length <= 4 && at + length <= text.size(); ++length) {
-    if (is_utf8(text.substr(at, length))) return length;
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::string canonical_json(const json::value& value) {

@@ -6,6 +6,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/compile/compiler_message.h"
 #include "replay/endpoint.h"
 #include "replay/event.h"
 #include "replay/replay_report.h"
@@ -113,9 +114,7 @@ std::string section(const std::string& heading, const std::vector<std::string>& 
   return text;
 }
 
-std::string message_line(const std::string& text) {
-  return one_line(text.substr(0, text.find('\n')), 300);
-}
+std::string message_line(const std::string& text) { return headline(text, 300); }
 
 std::vector<std::string> failure_lines(const ReplayedSearch& search) {
   std::vector<std::string> lines;

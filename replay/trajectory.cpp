@@ -14,6 +14,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/utf8.h"
 #include "replay/event.h"
 #include "replay/outcome.h"
 
@@ -122,7 +123,7 @@ std::pair<std::string, std::string> around_difference(const std::string& a, cons
   const std::size_t begin = at > context ? at - context : 0;
   const auto part = [&](const std::string& text) {
     const std::string tail = begin < text.size() ? text.substr(begin, 4 * shown_bytes) : "";
-    return (begin > 0 ? "…" : "") + printable(tail, shown_bytes);
+    return (begin > 0 ? "…" : "") + one_line(tail, shown_bytes);
   };
   return {part(a), part(b)};
 }
@@ -320,7 +321,7 @@ Interruption Trajectory::not_as_expected(const std::string& expected_title) {
           where + "line " + std::to_string(line_ + 1) + ": expected " + expected_title +
               ", found " + event_title(*next_event_) +
               ": the file was reordered, lost lines, or was made by another search\n  recorded: " +
-              printable(next_line_, shown_bytes)};
+              one_line(next_line_, shown_bytes)};
 }
 
 Interruption Trajectory::difference(const json::object& expected, const std::string& canonical) {
@@ -330,7 +331,7 @@ Interruption Trajectory::difference(const json::object& expected, const std::str
   const std::string where = this->where() + ": ";
   if (event_title(*next_event_) != event_title(expected)) {
     Interruption interruption = not_as_expected(event_title(expected));
-    interruption.message += "\n  replayed: " + printable(canonical, shown_bytes);
+    interruption.message += "\n  replayed: " + one_line(canonical, shown_bytes);
     return interruption;
   }
   const std::string recorded = canonical_json(without_chain(*next_event_));
@@ -340,7 +341,7 @@ Interruption Trajectory::difference(const json::object& expected, const std::str
         Interruption::Kind::mismatch,
         where + event_title(expected) +
             " was edited after it was recorded: its content does not belong to its chain value" +
-            "\n  recorded: " + printable(canonical_json(*chain), shown_bytes) + "\n  replayed: \"" +
+            "\n  recorded: " + one_line(canonical_json(*chain), shown_bytes) + "\n  replayed: \"" +
             next_chain(chain_, canonical) + "\""};
   }
   const auto [ours, theirs] = around_difference(canonical, recorded);

@@ -5,7 +5,9 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
+#include "harness/compile/compiler_message.h"
 #include "replay/difference.h"
 #include "replay/event.h"
 #include "replay/replay_report.h"
@@ -16,14 +18,7 @@ namespace {
 namespace json = boost::json;
 
 /// Models wrote most of what is shown: nothing of it may speak to a terminal.
-std::string safe(std::string_view bytes) {
-  std::string text = printable(bytes, bytes.size());
-  // Behind ASCII there are control characters too, U+0080 to U+009F.
-  for (std::size_t i = 0; (i = text.find('\xC2', i)) != std::string::npos; ++i) {
-    if (static_cast<unsigned char>(text[i + 1]) < 0xA0) text.replace(i, 2, "?");
-  }
-  return text;
-}
+std::string safe(std::string_view bytes) { return visible_lines(bytes, bytes.size()); }
 
 std::string first_line(std::string_view text) {
   return shortened(safe(text.substr(0, text.find('\n'))), 400);
@@ -116,7 +111,7 @@ std::string time_text(const Outcome& outcome) {
 
 std::string verdict_text(const Outcome& outcome) {
   std::string text = to_string(outcome.status);
-  if (!outcome.message.empty()) text += ": " + first_line(outcome.message);
+  if (!outcome.message.empty()) text += ": " + headline(outcome.message);
   if (outcome.passed() && !outcome.badges.empty()) text += ": " + joined(outcome.badges);
   return text;
 }

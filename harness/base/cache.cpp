@@ -10,6 +10,8 @@ namespace rekernel {
 
 namespace {
 
+constexpr std::string_view choices_folder = "engines/";
+
 /// The process's one decision where its entries go. Programs compile in several threads.
 struct Kept {
   std::mutex mutex;
@@ -31,7 +33,7 @@ bool is_plain(std::string_view text) {
 }  // namespace
 
 bool is_cache_name(std::string_view name) {
-  for (const std::string_view folder : {"cubin/", "engines/"}) {
+  for (const std::string_view folder : {std::string_view("cubin/"), choices_folder}) {
     if (name.starts_with(folder)) return is_plain(name.substr(folder.size()));
   }
   return false;
@@ -63,11 +65,12 @@ std::string new_cache_entries() {
   return std::exchange(kept().fields, {});
 }
 
-void remember_all(std::string_view fields) {
+void remember_all(std::string_view fields, TimedChoices choices) {
   while (true) {
     std::optional<std::string> name = take_field(fields);
     std::optional<std::string> content = take_field(fields);
     if (!name || !content) return;
+    if (choices == TimedChoices::dropped && name->starts_with(choices_folder)) continue;
     if (is_cache_name(*name)) (void)remember({std::move(*name), std::move(*content)}).ok();
   }
 }

@@ -30,8 +30,11 @@ void keep_cache_entries_for_parent();
 /// The entries since the last call, as fields.
 std::string new_cache_entries();
 
+/// Entries whose content was chosen by times: no good where others computed meanwhile.
+enum class TimedChoices { kept, dropped };
+
 /// The parent's side: writes the entries of new_cache_entries(). Names that are not the cache's own
 /// are left out.
-void remember_all(std::string_view fields);
+void remember_all(std::string_view fields, TimedChoices choices = TimedChoices::kept);
 
 }  // namespace rekernel

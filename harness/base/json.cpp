@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <set>
 #include <stdexcept>
 
@@ -25,6 +24,27 @@ constexpr std::size_t shown_length = 60;
 
 /// A value as part of a one-line message.
 std::string shown(const json::value& value);
+
+/// Serialized JSON with control characters beyond ASCII as "\u0085", and "?" for what is no UTF-8.
+std::string escaped_controls(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string escaped;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = character_length(text, i);
+    const std::string_view character = text.substr(i, std::max<std::size_t>(length, 1));
+    i += character.size();
+    if (length == 0) {
+      escaped += '?';
+    } else if (is_control(character)) {
+      const std::uint32_t point = code_point(character);
+      escaped += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4) escaped += digits[point >> shift & 15];
+    } else {
+      escaped += character;
+    }
+  }
+  return escaped;
+}
 
 /// Builds the value while it refuses what Boost's own handler lets pass: repeated keys, of which it
 /// would keep the last, and doubles that it would round wrongly in the last place.
@@ -136,11 +156,13 @@ std::string number_text(double value) {
 }
 
 /// Most texts hold nothing to escape.
+/// A JSON string; what a terminal may take for a command is escaped, within ASCII and beyond.
 std::string string_text(json::string_view value) {
-  const bool plain = std::none_of(value.begin(), value.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+  const bool ascii = std::none_of(value.begin(), value.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte >= 0x7F || c == '"' || c == '\\';
   });
-  if (!plain) return json::serialize(json::string(value));
+  if (!ascii) return escaped_controls(json::serialize(json::string(value)));
   std::string text;
   text.reserve(value.size() + 2);
   text += '"';
@@ -245,27 +267,6 @@ std::string shown(const json::value& value) {
   return one_line(text, shown_length);
 }
 
-/// The length of the UTF-8 character at `at`; 0 if there is none.
-std::size_t character_length(std::string_view text, std::size_t at) {
-  for (std::size_t length = 1; length <= 4 && at + length <= text.size(); ++length) {
-    if (is_utf8(text.substr(at, length))) return length;
-  }
-  return 0;
-}
-
-/// Whether a terminal may take the character for a command: below U+0020, and U+007F to U+009F; or
-/// may show what follows in another order or on another line: U+061C, U+200E, U+200F, U+2028 to
-/// U+202E, U+2066 to U+2069.
-bool is_control(std::string_view character) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
-  if (byte(0) < 0x20 || byte(0) == 0x7F || (byte(0) == 0xC2 && byte(1) < 0xA0)) return true;
-  if (character.size() == 2) return byte(0) == 0xD8 && byte(1) == 0x9C;
-  if (character.size() != 3 || byte(0) != 0xE2) return false;
-  if (byte(1) == 0x81) return byte(2) >= 0xA6 && byte(2) <= 0xA9;
-  return byte(1) == 0x80 &&
-         (byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE));
-}
-
 const json::value null_value;
 
 }  // namespace
@@ -305,53 +306,6 @@ std::string pretty_json(const json::value& value) {
   std::string text;
   append_pretty(text, value, 0, 0);
   return text + "\n";
-}
-
-bool is_utf8(std::string_view bytes) {
-  constexpr std::uint64_t beyond_ascii = 0x8080808080808080;
-  for (std::size_t i = 0; i < bytes.size();) {
-    std::uint64_t eight = 0;
-    if (i + sizeof eight <= bytes.size()) {
-      std::memcpy(&eight, bytes.data() + i, sizeof eight);
-      if ((eight & beyond_ascii) == 0) {
-        i += sizeof eight;
-        continue;
-      }
-    }
-    const auto byte = [&](std::size_t at) {
-      return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u;
-    };
-    const unsigned lead = byte(i);
-    const unsigned next = byte(i + 1);
-    std::size_t length = 1;
-    if (lead >= 0xC2 && lead <= 0xDF) length = 2;
-    if (lead >= 0xE0 && lead <= 0xEF) length = 3;
-    if (lead >= 0xF0 && lead <= 0xF4) length = 4;
-    if (length == 1 && lead >= 0x80) return false;
-    for (std::size_t j = 1; j < length; ++j) {
-      if ((byte(i + j) & 0xC0) != 0x80) return false;
-    }
-    // Overlong forms, surrogates and what lies beyond U+10FFFF.
-    if ((lead == 0xE0 && next < 0xA0) || (lead == 0xED && next > 0x9F) ||
-        (lead == 0xF0 && next < 0x90) || (lead == 0xF4 && next > 0x8F)) {
-      return false;
-    }
-    i += length;
-  }
-  return true;
-}
-
-std::string one_line(std::string_view bytes, std::size_t max_bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size();) {
-    const std::size_t length = character_length(bytes, i);
-    std::string_view character = bytes.substr(i, std::max<std::size_t>(length, 1));
-    i += character.size();
-    if (length == 0 || is_control(character)) character = "?";
-    if (text.size() + character.size() > max_bytes) return text + "…";
-    text += character;
-  }
-  return text;
 }
 
 bool is_identifier(std::string_view text) {

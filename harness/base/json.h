@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/utf8.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -24,12 +25,6 @@ Result<boost::json::value> read_json_file(const std::filesystem::path& path);
 /// numbers of longer arrays fill lines.
 std::string pretty_json(const boost::json::value& value);
 
-/// Whether the bytes are well-formed UTF-8, so that they can become a JSON string.
-bool is_utf8(std::string_view bytes);
-/// The bytes as part of a one-line message: control characters (those beyond ASCII too, and those
-/// that turn the direction of text) and what is not UTF-8 become "?"; behind `max_bytes`, "…"
-/// stands for the rest.
-std::string one_line(std::string_view bytes, std::size_t max_bytes);
 /// Whether the text is a C identifier of at most 64 characters.
 bool is_identifier(std::string_view text);
 

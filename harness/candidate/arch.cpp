@@ -61,6 +61,16 @@ std::vector<std::string> targets_of(Arch arch) {
   return result;
 }
 
+std::int64_t most_resident_threads(ComputeCapability device) {
+  const Architecture* nearest = &architectures[0];
+  for (const Architecture& row : architectures) {
+    const auto [major, minor] = row.capability;
+    const bool older = major < device.major || (major == device.major && minor <= device.minor);
+    if (older) nearest = &row;
+  }
+  return std::int64_t{nearest->max_threads_per_multiprocessor} * nearest->multiprocessors;
+}
+
 std::string target_for(ComputeCapability device) {
   // Since the first of them, a device's own features need the suffix.
   const bool has_suffix = std::any_of(

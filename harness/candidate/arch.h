@@ -23,18 +23,23 @@ struct Architecture {
   /// The least of what the devices that run its code grant a block.
   std::int64_t max_shared_bytes_per_block;
   int max_registers_per_thread;
+  int max_threads_per_multiprocessor;
+  /// Of the largest chip on sale that runs its code best: what one thread's local memory costs.
+  int multiprocessors;
 };
 
 /// Every architecture, the oldest first. Here alone they are told apart: a new one is one row.
 /// Shared memory, clusters and registers: "Technical Specifications per Compute Capability" of the
-/// CUDA programming guide; clusters of 16 where the tuning guides grant them, 8 elsewhere.
+/// CUDA programming guide, threads of a multiprocessor too; multiprocessors of A100, L40S, H200,
+/// B200, B300 and RTX PRO 6000: their data sheets; clusters of 16 where the tuning guides grant
+/// them, 8 elsewhere.
 inline constexpr Architecture architectures[] = {
-    {"sm_80", {8, 0}, false, "", 1, false, 101376, 255},
-    {"sm_89", {8, 9}, false, "", 1, false, 101376, 255},
-    {"sm_90a", {9, 0}, true, "wgmma", 16, true, 232448, 255},
-    {"sm_100a", {10, 0}, true, "tcgen05", 16, true, 232448, 255},
-    {"sm_103a", {10, 3}, true, "tcgen05", 8, true, 232448, 255},
-    {"sm_120a", {12, 0}, true, "block-scaled mma", 8, true, 101376, 255},
+    {"sm_80", {8, 0}, false, "", 1, false, 101376, 255, 2048, 108},
+    {"sm_89", {8, 9}, false, "", 1, false, 101376, 255, 1536, 142},
+    {"sm_90a", {9, 0}, true, "wgmma", 16, true, 232448, 255, 2048, 132},
+    {"sm_100a", {10, 0}, true, "tcgen05", 16, true, 232448, 255, 2048, 148},
+    {"sm_103a", {10, 3}, true, "tcgen05", 8, true, 232448, 255, 2048, 160},
+    {"sm_120a", {12, 0}, true, "block-scaled mma", 8, true, 101376, 255, 1536, 188},
 };
 
 /// What the matrix units of one multiprocessor do at most in a clock.
@@ -86,6 +91,10 @@ bool runs_on(Arch arch, int major, int minor);
 std::vector<Arch> archs_on(ComputeCapability device);
 /// Those of `arch` and of everything in the table that runs its candidates, the oldest first.
 std::vector<std::string> targets_of(Arch arch);
+
+/// Threads that a device of this compute capability, or of the nearest older one in the table, can
+/// have resident at once.
+std::int64_t most_resident_threads(ComputeCapability device);
 
 /// NVRTC's target for a device, in the table or not: "sm_86", "sm_90a".
 std::string target_for(ComputeCapability device);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -23,7 +22,6 @@ constexpr std::array<std::int64_t, 3> max_grid = {2147483647, 65535, 65535};
 constexpr std::array<std::int64_t, 3> max_block = {1024, 1024, 64};
 constexpr std::int64_t max_block_threads = 1024;
 constexpr std::size_t max_parameter_bytes = 32764;  ///< of one kernel, from sm_70 on
-constexpr std::size_t max_kernel_name = 4096;       ///< mangled names of templates are long
 /// All of a plan is issued before the device may begin it: what a stream takes without waiting.
 constexpr std::size_t most_steps = 512;
 
@@ -323,10 +321,7 @@ class PlanReader {
             : program.modules[static_cast<std::size_t>(module) - 1].language == Language::cuda;
     if (written || reader.error()) return reader.identifier();
     const std::string name = reader.string(max_kernel_name);
-    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.';
-    });
-    if (name.empty() || !plain) {
+    if (!is_kernel_name(name)) {
       reader.expect("a kernel's name of letters, digits, _, $ and .");
     }
     return name;

@@ -142,6 +142,14 @@ Result<Ok> check_words(const Code& code, const CompileOptions& options, const st
   return check_includes(code.text, where, options.defines);
 }
 
+bool is_kernel_name(std::string_view name) {
+  return !name.empty() && name.size() <= max_kernel_name &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '$' || c == '.';
+         });
+}
+
 std::string code_fields(const Program& program) {
   Fields fields;
   for (const Code& code : code_of(program)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -32,6 +33,11 @@ Result<std::vector<Code>> load_code(const std::filesystem::path& directory);
 /// once the plan's macros are known, its words. `where` is its file.
 Result<Ok> check_size_and_text(const Code& code, const std::string& where);
 Result<Ok> check_words(const Code& code, const CompileOptions& options, const std::string& where);
+
+/// Whether a compiler may have called a kernel so: letters, digits, _, $ and ., at most
+/// `max_kernel_name` of them. Mangled names of templates are long.
+bool is_kernel_name(std::string_view name);
+inline constexpr std::size_t max_kernel_name = 4096;
 
 /// A program's code between our processes.
 std::string code_fields(const Program& program);

@@ -12,6 +12,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
+#include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
@@ -192,7 +193,7 @@ std::string bench_text(const Bench& bench, const std::filesystem::path& root) {
   if (!published) text += "published figures: " + published.error().message + "\n";
   for (const BenchRow& row : bench.rows) {
     const std::string name = row.problem + "/" + row.kernel + ": ";
-    if (!row.message.empty()) text += name + row.message + "\n";
+    if (!row.message.empty()) text += name + headline(row.message) + "\n";
     for (const RecordedReference& reference : row.references) {
       if (!reference.unavailable.empty()) {
         text += name + reference.id + " is not available: " + reference.unavailable + "\n";

@@ -73,6 +73,11 @@ ParsedArguments parse_arguments(
 /// Prints "rekernel: <message>" to standard error and returns exit_bad_input.
 int bad_input(const Error& error);
 
+/// The exit status once all was printed: exit_bad_input, with a line on standard error, if standard
+/// output could not take it. Where nobody reads it any more, the program ends by SIGPIPE as others
+/// do.
+int after_output(int exit_status);
+
 /// The project's folder: the nearest one at or above the working directory that holds `generated/`
 /// and `results/`, else the folder that the program was built from.
 std::filesystem::path project_root();

@@ -17,7 +17,21 @@ struct CompileCheck {
   std::string error;      ///< empty when it compiled and every launch fits its kernel
   std::string skipped;    ///< why it was not compiled; empty if it was
   std::vector<KernelResources> resources;
+  std::string warnings;  ///< of the compiler, which compiled it all the same
 };
+
+/// What several targets have in common: the same error or the same warnings of one candidate.
+struct CompilerWords {
+  std::string candidate;
+  std::vector<std::string> targets;
+  std::string text;  ///< of the first of the targets, in full
+
+  /// "softmax/mine for sm_80, sm_89"
+  std::string where() const;
+};
+
+/// Each error once, in the checks' order.
+std::vector<CompilerWords> compile_failures(const std::vector<CompileCheck>& checks);
 
 struct CompileJob {
   const Candidate* candidate = nullptr;
@@ -36,9 +50,10 @@ std::vector<CompileCheck> compile_all(const Compiler& compiler,
 /// Whether nothing failed. What was skipped did not fail.
 bool all_compile(const std::vector<CompileCheck>& checks);
 
-/// One line a kernel: registers, shared memory, spills.
+/// One line a kernel: registers, shared memory, stack, spills.
 Table compile_table(const std::vector<CompileCheck>& checks);
-/// The table, and under it what did not compile and skipped_text(); in CSV the table alone.
+/// The table, and under it what did not compile, warnings and skipped_text(); in CSV the table
+/// alone, with a column of errors.
 std::string compile_text(const std::vector<CompileCheck>& checks, const TableFormat& format);
 boost::json::array compile_json(const std::vector<CompileCheck>& checks);
 

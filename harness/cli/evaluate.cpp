@@ -7,6 +7,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/evaluate.h"
 #include "harness/cli/references.h"
+#include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
@@ -50,6 +51,7 @@ void print_resources(const Evaluation& evaluation) {
   for (const KernelResources& kernel : evaluation.resources) {
     std::cout << "  kernel " << kernel.name << ": " << kernel.registers << " registers, "
               << kernel.static_shared_bytes << " bytes of static shared memory, "
+              << kernel.stack_bytes << " bytes of stack, "
               << kernel.spill_store_bytes + kernel.spill_load_bytes << " bytes of spills\n";
   }
 }
@@ -89,8 +91,7 @@ void print_times(const Evaluation& evaluation) {
 void print_evaluation(const Evaluation& evaluation) {
   std::cout << evaluation.problem << "/" << evaluation.kernel << ": "
             << to_string(evaluation.status);
-  if (!evaluation.message.empty()) std::cout << ": " << evaluation.message;
-  std::cout << "\n";
+  std::cout << (evaluation.message.empty() ? "\n" : ": " + told_message(evaluation.message));
   if (evaluation.status == Status::passed) {
     std::cout << "  badges:";
     for (const std::string& badge : evaluation.badges()) std::cout << " " << badge;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/base/utf8.h"
 #include "harness/process/tool.h"
 
 namespace rekernel {
@@ -78,7 +79,7 @@ Result<std::vector<ChangedFile>> Git::changes_since(const std::string& commit) c
     constexpr std::size_t mode_digits = 6;
     if (head.size() < 2 * mode_digits + 2) return Error{"git diff-index: not understood: " + head};
     changes.push_back({parts[i + 1], head.back(), head.substr(1, mode_digits),
-                       head.substr(2 + mode_digits, mode_digits)});
+                       head.substr(2 + mode_digits, mode_digits), false});
   }
   for (const std::string& path : parts_of(*others)) {
     using std::filesystem::perms;
@@ -86,7 +87,16 @@ Result<std::vector<ChangedFile>> Git::changes_since(const std::string& commit) c
     const auto status = std::filesystem::symlink_status(root_ / path, ignored);
     const bool link = status.type() == std::filesystem::file_type::symlink;
     const bool executable = (status.permissions() & perms::owner_exec) != perms::none;
-    changes.push_back({path, 'A', "000000", link ? "120000" : executable ? "100755" : "100644"});
+    changes.push_back({path, 'A', "000000",
+                       link         ? "120000"
+                       : executable ? "100755"
+                                    : "100644",
+                       false});
+  }
+  for (ChangedFile& change : changes) {
+    const std::string shown = one_line(change.path, longest_path);
+    change.odd_name = shown != change.path;
+    change.path = shown;
   }
   std::sort(changes.begin(), changes.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,12 +10,15 @@
 
 namespace rekernel {
 
+inline constexpr std::size_t longest_path = 1000;  ///< of those that are told of
+
 /// A file that a change touches.
 struct ChangedFile {
-  std::string path;
+  std::string path;      ///< as one_line() has it
   char kind = 'M';       ///< A: added, D: deleted, M: modified, T: of another type
   std::string old_mode;  ///< as git names them: "100644", "120000" for a link
   std::string new_mode;
+  bool odd_name = false;  ///< the path is another: with control characters, not UTF-8, or too long
 };
 
 /// A checkout, through the program git.

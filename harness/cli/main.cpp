@@ -67,11 +67,8 @@ int run(const std::string& name, const std::vector<std::string>& arguments) {
       rekernel::Error{"unknown command '" + name + "'; `rekernel --help` lists the commands"});
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  rekernel::number_gpus_by_bus();
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
+/// Everything that a command's name decides.
+int run_all(const std::vector<std::string>& arguments) {
   if (arguments.empty()) {
     print_usage(std::cerr);
     return rekernel::exit_bad_input;
@@ -85,8 +82,15 @@ int main(int argc, char** argv) {
               << "\n";
     return rekernel::exit_good;
   }
+  return run(arguments[0], {arguments.begin() + 1, arguments.end()});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  rekernel::number_gpus_by_bus();
   try {
-    return run(arguments[0], {arguments.begin() + 1, arguments.end()});
+    return rekernel::after_output(run_all({argv + 1, argv + argc}));
   } catch (const std::exception& error) {
     return rekernel::bad_input(rekernel::Error{error.what()});
   }

@@ -10,6 +10,7 @@
 #include "harness/candidate/candidate.h"
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
+#include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/records/record.h"
@@ -54,7 +55,7 @@ Result<Ok> measure_start(const NoiseSubject& subject, const EvaluateOptions& opt
   if (!report.failure.empty()) return Error{name + report.failure};
   const Evaluation& evaluation = report.evaluation;
   if (evaluation.status != Status::passed) {
-    return Error{name + to_string(evaluation.status) + ": " + evaluation.message};
+    return Error{name + to_string(evaluation.status) + ": " + headline(evaluation.message)};
   }
   if (report.device) {
     record.device_name = report.device->name;

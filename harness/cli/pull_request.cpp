@@ -11,12 +11,14 @@
 #include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/leaderboard.h"
 #include "harness/cli/pull_request_rules.h"
 #include "harness/cli/references.h"
 #include "harness/compile/compile.h"
+#include "harness/compile/compiler_message.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
@@ -61,7 +63,7 @@ void examine_special_files(const fs::path& root, Complaints& complaints) {
          it.increment(status)) {
       const fs::file_status kind = it->symlink_status(status);
       if (fs::is_regular_file(kind) || fs::is_directory(kind) || fs::is_symlink(kind)) continue;
-      complaints.push_back({fs::relative(it->path(), root).string(),
+      complaints.push_back({one_line(fs::relative(it->path(), root).string(), longest_path),
                             "a pipe, a socket or a device: expected files"});
     }
   }
@@ -174,11 +176,12 @@ class PullRequest {
     }
     const std::vector<CompileCheck> checks = compile_all(*compiler, {*candidate_});
     for (const CompileCheck& check : checks) {
-      if (!check.error.empty()) {
-        complain(folder_ + "/kernel.cu", "for " + check.target + ": " + check.error);
-      }
       if (!check.skipped.empty())
         left_.push_back("compile it for " + check.target + ": " + check.skipped);
+    }
+    for (const CompilerWords& failure : compile_failures(checks)) {
+      complain(folder_ + "/kernel.cu",
+               "for " + joined(failure.targets) + ": " + headline(failure.text));
     }
     uses_ = resource_uses(*candidate_, checks);
     for (PullRequestComplaint& one : over_limits(folder_ + "/kernel.json", uses_)) {
@@ -472,7 +475,7 @@ int verify_pull_request(const fs::path& root, const PullRequestOptions& options)
     std::cout << pretty_json(request.json());
   } else {
     for (const PullRequestComplaint& one : request.complaints()) {
-      std::cout << one.file << ": " << one.message << "\n";
+      std::cout << one.file << ": " << one_line(one.message, 4096) << "\n";
     }
     for (const std::string& one : request.left()) std::cout << "left: " << one << "\n";
     std::cout << counted(request.complaints().size(), "complaint") << "\n";

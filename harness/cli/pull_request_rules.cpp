@@ -96,6 +96,13 @@ PullRequestFiles sort_out(const std::vector<ChangedFile>& changes,
   for (const ChangedFile& file : changes) {
     const std::vector<std::string> parts = path_parts(file.path);
     examine_kind(file, files);
+    if (file.odd_name) {
+      // Nothing of it is looked at: the file has another path.
+      files.complaints.push_back({file.path,
+                                  "its name holds characters that cannot be shown (here ?), or is "
+                                  "too long: name it with letters, digits, _, - and ."});
+      continue;
+    }
     if (!belongs(file, parts, files)) {
       files.complaints.push_back({file.path, reason_against(parts)});
     }

@@ -9,6 +9,7 @@
 #include "harness/cli/evaluators.h"
 #include "harness/cli/launchers.h"
 #include "harness/cli/search_options.h"
+#include "harness/compile/compiler_message.h"
 #include "replay/model_files.h"
 #include "replay/model_openai.h"
 #include "replay/model_recorded.h"
@@ -112,7 +113,7 @@ int report_over(const ReplayedSearch& search, const std::string& name, const std
     const std::string last =
         candidates.empty()
             ? "no kernel was asked for; rekernel search " + name + " --status says why"
-            : candidates.back().id + ": " + candidates.back().outcome.message;
+            : candidates.back().id + ": " + headline(candidates.back().outcome.message);
     bad_input({"the search is over (" + reason + ") and got nothing: none of " +
                std::to_string(candidates.size()) + " replies held a kernel; " + last});
     return exit_verdict_failed;

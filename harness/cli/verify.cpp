@@ -8,11 +8,13 @@
 #include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
 #include "harness/cli/pull_request.h"
 #include "harness/cli/readme.h"
+#include "harness/compile/compiler_message.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/noise.h"
 #include "harness/records/signature.h"
@@ -103,10 +105,8 @@ Result<Ok> check_results(const std::filesystem::path& root,
 }
 
 void check_compilation(const std::vector<CompileCheck>& checks, Complaints& complaints) {
-  for (const CompileCheck& check : checks) {
-    if (!check.error.empty()) {
-      complaints.push_back(check.candidate + " for " + check.target + ": " + check.error);
-    }
+  for (const CompilerWords& failure : compile_failures(checks)) {
+    complaints.push_back(failure.where() + ": " + headline(failure.text));
   }
 }
 
@@ -241,7 +241,9 @@ int verify_project(const std::filesystem::path& root) {
   if (Result<Ok> read = check_pages(root, complaints); !read) return bad_input(read.error());
   if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
-  for (const std::string& complaint : complaints) std::cout << complaint << "\n";
+  // They name files and quote texts of strangers.
+  constexpr std::size_t longest = 4096;
+  for (const std::string& complaint : complaints) std::cout << one_line(complaint, longest) << "\n";
   std::cout << skipped_text(checks) << counted(candidates->size(), "kernel") << ", "
             << counted(complaints.size(), "complaint") << "\n";
   return complaints.empty() ? exit_good : exit_verdict_failed;

@@ -12,8 +12,11 @@
 #include "harness/base/fields.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
+#include "harness/candidate/arch.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/assemble.h"
+#include "harness/compile/compiler_message.h"
 #include "harness/compile/cubin.h"
 #include "harness/gpu/library.h"
 
@@ -22,7 +25,7 @@ namespace {
 
 constexpr std::size_t max_cubin_bytes = 256u << 20;
 constexpr std::size_t max_shown_log = 16u << 10;
-constexpr std::string_view cache_magic = "rekernel cubin 1\n";
+constexpr std::string_view cache_magic = "rekernel cubin 2\n";
 constexpr std::size_t digest_length = 64;
 
 // NVRTC searches the source's folder for quoted headers, and takes the working directory for it
@@ -131,6 +134,21 @@ std::string shortened(const std::string& log) {
   const std::size_t end = log.rfind('\n', max_shown_log);
   return log.substr(0, end == std::string::npos ? 0 : end + 1) + "… (" +
          std::to_string(log.size()) + " bytes in all)\n";
+}
+
+/// The log with the start of the warnings alone, if they are long. The assembler's report after
+/// them stays: resources are read from it.
+std::string with_few_warnings(const std::string& log) {
+  const std::size_t report = report_begin(log);
+  return shortened(log.substr(0, report)) + log.substr(report);
+}
+
+/// Static shared memory of a block. Up to sm_89 what is more has to be dynamic.
+std::int64_t most_static_shared_bytes(const std::string& target) {
+  constexpr std::int64_t everywhere = 48 << 10;
+  const std::optional<Arch> arch = arch_from_string(target);
+  const bool takes_all = arch && (*arch)->capability.major >= 9;
+  return takes_all ? (*arch)->max_shared_bytes_per_block : everywhere;
 }
 
 constexpr const char* language_options[] = {"--std=c++20", "--device-as-default-execution-space"};
@@ -286,9 +304,10 @@ struct Compiler::State {
     std::string log = tidy_log(unit.log());
     if (status != NVRTC_SUCCESS) {
       return Error{"does not compile for " + target + " (" + nvrtc.nvrtcGetErrorString(status) +
-                   "):\n" + shortened(log)};
+                   "):\n" + shared_memory_error(log, most_static_shared_bytes(target)) +
+                   shortened(log)};
     }
-    return program_from(unit.cubin(), std::move(log));
+    return program_from(unit.cubin(), with_few_warnings(log));
   }
 };
 
@@ -424,6 +443,15 @@ std::vector<KernelResources> launched_kernels(const Program& program,
 
 namespace {
 
+/// The stack of the launched kernel that needs the most, in bytes a thread.
+std::uint64_t largest_stack(const Program& program, const CompiledProgram& compiled) {
+  std::uint64_t most = 0;
+  for (const KernelResources& kernel : launched_kernels(program, compiled)) {
+    most = std::max(most, static_cast<std::uint64_t>(kernel.stack_bytes));
+  }
+  return most;
+}
+
 /// Memory that no plan names is filled with nothing before a run; it has the same limit.
 Result<Ok> check_device_memory(const Program& program, const CompiledProgram& compiled,
                                const std::string& where) {
@@ -431,16 +459,28 @@ Result<Ok> check_device_memory(const Program& program, const CompiledProgram& co
   for (const Workspace& workspace : program.workspaces) {
     bytes += static_cast<std::uint64_t>(workspace.bytes);
   }
-  const auto count = [&](const CompiledProgram& module) {
-    const std::uint64_t own = static_device_bytes(module.cubin);
+  const auto count = [&](std::uint64_t own) {
     bytes = own > max_workspace_bytes ? own : bytes + own;
     return bytes <= max_workspace_bytes;
   };
-  if (count(compiled) && std::all_of(compiled.modules.begin(), compiled.modules.end(), count)) {
-    return Ok{};
+  const auto count_variables = [&](const CompiledProgram& module) {
+    return count(static_device_bytes(module.cubin));
+  };
+  const std::string most = std::to_string(max_workspace_bytes);
+  if (!count_variables(compiled) ||
+      !std::all_of(compiled.modules.begin(), compiled.modules.end(), count_variables)) {
+    return Error{where + ": workspaces and __device__ variables have " + std::to_string(bytes) +
+                 " bytes or more; expected at most " + most};
   }
-  return Error{where + ": workspaces and __device__ variables have " + std::to_string(bytes) +
-               " bytes or more; expected at most " + std::to_string(max_workspace_bytes)};
+  // The driver sets it aside for all threads that can be resident at once.
+  const std::uint64_t stack = largest_stack(program, compiled);
+  const Result<ComputeCapability> device = cubin_capability(compiled.cubin);
+  const auto threads = static_cast<std::uint64_t>(
+      most_resident_threads(device ? *device : architectures[0].capability));
+  if (count(stack * threads)) return Ok{};
+  return Error{where + ": workspaces, __device__ variables and a stack of " +
+               std::to_string(stack) + " bytes for every resident thread of the device have more " +
+               "than the " + most + " bytes that a candidate may have"};
 }
 
 }  // namespace
@@ -459,7 +499,10 @@ Result<Ok> check_launches(const Program& program, const CompiledProgram& compile
       const CompiledProgram& module =
           first ? compiled : compiled.modules.at(static_cast<std::size_t>(launch->module) - 1);
       constexpr std::size_t most_names = 20;  // a library's module has hundreds
-      for (const KernelResources& known : module.kernels) names.push_back(known.name);
+      constexpr std::size_t shown_name = 100;
+      for (const KernelResources& known : module.kernels) {
+        if (names.size() <= most_names) names.push_back(one_line(known.name, shown_name));
+      }
       if (names.size() > most_names) names.resize(most_names), names.emplace_back("…");
       return Error{place + ".kernel: no kernel \"" + launch->kernel + "\" in the source; " +
                    (names.empty()

@@ -11,6 +11,7 @@
 
 #include "harness/base/fields.h"
 #include "harness/base/files.h"
+#include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/assemble.h"
 #include "harness/process/sandbox.h"
@@ -24,6 +25,11 @@ namespace {
 /// Of addresses. No committed kernel takes half a gigabyte.
 constexpr std::int64_t memory_bytes = std::int64_t{2} << 30;
 
+/// What a compiler may say: of an error, and beside all modules of a program together. NVRTC's side
+/// shortens its logs to less; this is for a compiler that was taken over.
+constexpr std::size_t most_message_bytes = 64u << 10;
+constexpr std::size_t most_log_bytes = 512u << 10;
+
 /// A third of the deadline, on the one core that NVRTC uses: what never ends has the same verdict
 /// on an idle machine and on a busy one, long before it has filled its memory.
 std::chrono::seconds processor_time(std::chrono::milliseconds deadline) {
@@ -34,11 +40,16 @@ std::chrono::seconds processor_time(std::chrono::milliseconds deadline) {
 constexpr const char* compiled_word = "compiled";
 constexpr const char* failure_word = "failure";
 
-/// Target, header, code, fast_math, max_registers, then names and values of the defines.
-std::string request_of(const Program& program, const std::string& problem_header,
-                       const std::string& target) {
+/// Target, header, code, which modules are asked for ('1' or '0' each), fast_math, max_registers,
+/// then names and values of the defines.
+std::string request_of(const Program& program, const std::string& asked,
+                       const std::string& problem_header, const std::string& target) {
   const CompileOptions& options = program.compile;
-  Fields fields = {target, problem_header, code_fields(program), options.fast_math ? "1" : "",
+  Fields fields = {target,
+                   problem_header,
+                   code_fields(program),
+                   asked,
+                   options.fast_math ? "1" : "",
                    options.max_registers ? std::to_string(*options.max_registers) : ""};
   for (const auto& [name, value] : options.defines) {
     fields.push_back(name);
@@ -49,23 +60,25 @@ std::string request_of(const Program& program, const std::string& problem_header
 
 struct Request {
   Program program;
+  std::string asked;
   std::string problem_header;
   std::string target;
 };
 
 std::optional<Request> read_request(std::string_view bytes) {
   const std::optional<Fields> fields = split_fields(bytes);
-  if (!fields || fields->size() < 5 || fields->size() % 2 == 0) return std::nullopt;
+  if (!fields || fields->size() < 6 || fields->size() % 2 != 0) return std::nullopt;
   Request request;
   request.target = (*fields)[0];
   request.problem_header = (*fields)[1];
   Result<std::vector<Code>> code = code_from_fields((*fields)[2]);
-  if (!code) return std::nullopt;
+  if (!code || code->size() != (*fields)[3].size()) return std::nullopt;
   set_code(request.program, *std::move(code));
+  request.asked = (*fields)[3];
   CompileOptions& options = request.program.compile;
-  options.fast_math = !(*fields)[3].empty();
-  if (!(*fields)[4].empty()) options.max_registers = std::stoi((*fields)[4]);
-  for (std::size_t i = 5; i < fields->size(); i += 2) {
+  options.fast_math = !(*fields)[4].empty();
+  if (!(*fields)[5].empty()) options.max_registers = std::stoi((*fields)[5]);
+  for (std::size_t i = 6; i < fields->size(); i += 2) {
     options.defines[(*fields)[i]] = (*fields)[i + 1];
   }
   return request;
@@ -79,16 +92,39 @@ CompileOutcome compiled_outcome(CompiledProgram program) {
   return {std::move(program), Status::compile_failed, {}};
 }
 
+/// The first one with the others as its further modules.
+CompiledProgram as_one_program(std::vector<CompiledProgram> modules) {
+  CompiledProgram program = std::move(modules.at(0));
+  for (std::size_t i = 1; i < modules.size(); ++i) {
+    program.compile_ns += modules[i].compile_ns;
+    program.modules.push_back(std::move(modules[i]));
+  }
+  return program;
+}
+
+/// A verdict on one module names its file, where it is not the first.
+CompileOutcome verdict_on(const Program& module, std::size_t index, const Error& error) {
+  return verdict(Status::compile_failed,
+                 (index > 0 ? code_file(module.language, index) + ": " : "") + error.message);
+}
+
+/// The modules that are asked for, as modules of one program.
 Result<CompileOutcome> answer_to(const Request& request) {
   const Result<Compiler> compiler = Compiler::load();
   if (!compiler) return compiler.error();
-  if (request.program.language == Language::ptx) {
-    if (Result<Ok> found = find_assembler(); !found) return found.error();
+  std::vector<CompiledProgram> compiled;
+  for (std::size_t i = 0; i < request.asked.size(); ++i) {
+    if (request.asked[i] != '1') continue;
+    const Program module = module_program(request.program, i);
+    if (module.language == Language::ptx) {
+      if (Result<Ok> found = find_assembler(); !found) return found.error();
+    }
+    Result<CompiledProgram> one =
+        compiler->compile_anew(module, request.problem_header, request.target);
+    if (!one) return verdict_on(module, i, one.error());
+    compiled.push_back(*std::move(one));
   }
-  Result<CompiledProgram> compiled =
-      compiler->compile_anew(request.program, request.problem_header, request.target);
-  if (!compiled) return verdict(Status::compile_failed, compiled.error().message);
-  return compiled_outcome(*std::move(compiled));
+  return compiled_outcome(as_one_program(std::move(compiled)));
 }
 
 /// Whole seconds as such, for a message.
@@ -97,6 +133,13 @@ std::string seconds_text(std::chrono::milliseconds time) {
   const auto rest = time.count() % 1000;
   return text + (rest ? "." + std::to_string(1000 + rest).substr(1) : "") + " s";
 }
+
+CompileOutcome too_much_machine_code() {
+  return verdict(Status::compile_failed, "the machine code is larger than " +
+                                             std::to_string(largest_result >> 20) + " MiB");
+}
+
+Error malformed_answer() { return Error{"the compiler's answer is malformed"}; }
 
 /// A compiler that ended without an answer met a program that it cannot take.
 CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
@@ -108,8 +151,7 @@ CompileOutcome verdict_of_dead_child(const ChildOutcome& outcome,
     case ChildOutcome::End::deadline:
       return verdict(Status::timed_out, "not compiled within " + seconds_text(deadline));
     case ChildOutcome::End::result_too_long:
-      return verdict(Status::compile_failed, "the machine code is larger than " +
-                                                 std::to_string(largest_result >> 20) + " MiB");
+      return too_much_machine_code();
     case ChildOutcome::End::signalled:
       if (outcome.code == SIGXCPU) {
         return verdict(
@@ -137,28 +179,26 @@ ChildCommand command_for(std::string request, std::chrono::milliseconds deadline
   return command;
 }
 
-}  // namespace
-
-namespace {
-
-/// One module, without a plan.
-Result<CompileOutcome> compile_module(const Compiler& compiler, const Program& program,
-                                      const std::string& problem_header, const std::string& target,
-                                      std::chrono::milliseconds deadline) {
-  if (auto found = compiler.recall(program, problem_header, target)) {
-    return compiled_outcome(*std::move(found));
-  }
-  const Result<ChildOutcome> child = run_sandboxed(
-      command_for(request_of(program, problem_header, target), deadline), SandboxDevices::none);
+/// In a child: what is asked for, as the modules of one program.
+Result<CompileOutcome> compile_in_child(const Program& program, const std::string& asked,
+                                        const std::string& problem_header,
+                                        const std::string& target,
+                                        std::chrono::milliseconds deadline) {
+  const Result<ChildOutcome> child =
+      run_sandboxed(command_for(request_of(program, asked, problem_header, target), deadline),
+                    SandboxDevices::none);
   if (!child) return child.error();
   if (child->end != ChildOutcome::End::exited || child->code != 0) {
     return verdict_of_dead_child(*child, deadline);
   }
-  Result<CompileOutcome> outcome = compile_outcome_from(child->result);
-  if (outcome && outcome->program) {
-    compiler.remember(program, problem_header, target, *outcome->program);
-  }
-  return outcome;
+  return compile_outcome_from(child->result);
+}
+
+std::vector<CompiledProgram> modules_of(CompiledProgram program) {
+  std::vector<CompiledProgram> modules = std::move(program.modules);
+  program.modules.clear();
+  modules.insert(modules.begin(), std::move(program));
+  return modules;
 }
 
 }  // namespace
@@ -167,22 +207,37 @@ Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program&
                                         const std::string& problem_header,
                                         const std::string& target,
                                         std::chrono::milliseconds deadline) {
-  Result<CompileOutcome> outcome =
-      compile_module(compiler, module_program(program, 0), problem_header, target, deadline);
-  for (std::size_t i = 1; i <= program.modules.size(); ++i) {
-    if (!outcome || !outcome->program) break;
-    const Program further = module_program(program, i);
-    Result<CompileOutcome> compiled =
-        compile_module(compiler, further, problem_header, target, deadline);
-    if (!compiled) return compiled;
-    if (!compiled->program) {
-      compiled->message = code_file(further.language, i) + ": " + compiled->message;
-      return compiled;
+  const std::size_t count = 1 + program.modules.size();
+  std::vector<CompiledProgram> modules(count);
+  std::string asked(count, '0');
+  for (std::size_t i = 0; i < count; ++i) {
+    auto found = compiler.recall(module_program(program, i), problem_header, target);
+    if (found) {
+      modules[i] = *std::move(found);
+    } else {
+      asked[i] = '1';
     }
-    outcome->program->compile_ns += compiled->program->compile_ns;
-    outcome->program->modules.push_back(*std::move(compiled->program));
   }
-  return outcome;
+  const auto missing = static_cast<std::size_t>(std::count(asked.begin(), asked.end(), '1'));
+  if (missing > 0) {
+    Result<CompileOutcome> outcome =
+        compile_in_child(program, asked, problem_header, target, deadline);
+    if (!outcome || !outcome->program) return outcome;
+    std::vector<CompiledProgram> made = modules_of(*std::move(outcome->program));
+    if (made.size() != missing) return malformed_answer();
+    for (std::size_t i = 0, next = 0; i < count; ++i) {
+      if (asked[i] != '1') continue;
+      modules[i] = std::move(made[next++]);
+      compiler.remember(module_program(program, i), problem_header, target, modules[i]);
+    }
+  }
+  std::size_t bytes = 0;
+  for (CompiledProgram& module : modules) {
+    bytes += module.cubin.size();
+    module.log = visible_lines(module.log, most_log_bytes / count);
+  }
+  if (bytes > largest_result) return too_much_machine_code();
+  return compiled_outcome(as_one_program(std::move(modules)));
 }
 
 Result<CompileOutcome> compile_candidate(const Compiler& compiler, const Candidate& candidate,
@@ -228,26 +283,36 @@ std::string to_fields(const Result<CompileOutcome>& outcome) {
   return joined_fields(fields);
 }
 
+/// One module of an answer, whose texts are a stranger's.
+Result<CompiledProgram> read_module(const std::string& cubin, const std::string& log,
+                                    std::size_t modules) {
+  return program_from(cubin, visible_lines(log, most_log_bytes / modules));
+}
+
 Result<CompileOutcome> compile_outcome_from(std::string_view bytes) {
-  const Error malformed{"the compiler's answer is malformed"};
   const std::optional<Fields> fields = split_fields(bytes);
-  if (!fields || fields->size() < 2) return malformed;
-  if (fields->front() == failure_word) return Error{(*fields)[1]};
+  if (!fields || fields->size() < 2) return malformed_answer();
+  if (fields->front() == failure_word) {
+    return Error{visible_lines((*fields)[1], most_message_bytes)};
+  }
   if (fields->front() == compiled_word && fields->size() >= 4 && fields->size() % 2 == 0) {
-    Result<CompiledProgram> program = program_from((*fields)[2], (*fields)[1]);
+    const std::size_t modules = (fields->size() - 2) / 2;
+    Result<CompiledProgram> program = read_module((*fields)[2], (*fields)[1], modules);
     if (!program) return verdict(Status::compile_failed, program.error().message);
     program->compile_ns = std::strtoll((*fields)[3].c_str(), nullptr, 10);
     for (std::size_t i = 4; i < fields->size(); i += 2) {
-      Result<CompiledProgram> further = program_from((*fields)[i + 1], (*fields)[i]);
+      Result<CompiledProgram> further = read_module((*fields)[i + 1], (*fields)[i], modules);
       if (!further) return verdict(Status::compile_failed, further.error().message);
       program->modules.push_back(*std::move(further));
     }
     return compiled_outcome(*std::move(program));
   }
   for (const Status status : {Status::compile_failed, Status::timed_out, Status::invalid_plan}) {
-    if (fields->front() == to_string(status)) return verdict(status, (*fields)[1]);
+    if (fields->front() == to_string(status)) {
+      return verdict(status, visible_lines((*fields)[1], most_message_bytes));
+    }
   }
-  return malformed;
+  return malformed_answer();
 }
 
 }  // namespace rekernel

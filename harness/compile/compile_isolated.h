@@ -21,8 +21,9 @@ struct CompileOutcome {
 /// for a second and a half.
 inline constexpr std::chrono::seconds compile_deadline{45};
 
-/// Compiles a stranger's program, each of its modules in a child of its own (this program's hidden
-/// command `compile-worker`), with limits and in the sandbox, unless the cache has it. What the
+/// Compiles a stranger's program in a child (this program's hidden command `compile-worker`), with
+/// limits and in the sandbox. All modules that the cache does not have share that child, and so its
+/// deadline, its processor time and its memory. What the
 /// child made is remembered by this process: the child can write no file. An error is a failure of
 /// the set-up and says nothing of the program.
 Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program& program,
@@ -40,7 +41,8 @@ Result<CompileOutcome> compile_candidate(const Compiler& compiler, const Candida
 int run_compile_worker();
 
 /// An outcome as fields: from the child that compiles, and to the child that evaluates. A child is
-/// believed a program, a rejection and a failure of its own, nothing else.
+/// believed a program, a rejection and a failure of its own, nothing else; its texts are cut, and
+/// nothing in them speaks to a terminal.
 std::string to_fields(const Result<CompileOutcome>& outcome);
 Result<CompileOutcome> compile_outcome_from(std::string_view fields);
 

@@ -9,6 +9,9 @@
 #include <map>
 #include <optional>
 
+#include "harness/base/utf8.h"
+#include "harness/candidate/code.h"
+
 namespace rekernel {
 namespace {
 
@@ -148,19 +151,6 @@ std::optional<std::vector<KernelParameter>> read_parameters(const std::vector<Re
   return parameters;
 }
 
-/// The decimal number right before `unit` ("1528" in "1528 bytes spill stores"), or 0. A warning
-/// can quote the source, and so say anything: what no kernel can have counts as its limit.
-std::int64_t number_before(std::string_view line, std::string_view unit) {
-  const std::size_t end = line.find(unit);
-  if (end == std::string_view::npos) return 0;
-  std::size_t begin = end;
-  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
-  std::int64_t number = 0;
-  const auto code = std::from_chars(line.data() + begin, line.data() + end, number).ec;
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  return code == std::errc::result_out_of_range ? most : std::min(number, most);
-}
-
 }  // namespace
 
 Result<std::vector<KernelResources>> read_cubin(std::string_view cubin) {
@@ -171,7 +161,20 @@ Result<std::vector<KernelResources>> read_cubin(std::string_view cubin) {
   if (!symbols) return damaged;
 
   std::map<std::string, KernelResources> kernels;
-  for (const auto& [index, name] : *symbols) kernels[name].name = name;
+  for (const auto& [index, name] : *symbols) {
+    // It goes to terminals and records.
+    if (!is_kernel_name(name)) {
+      return Error{"the machine code has a kernel \"" + one_line(name, 60) +
+                   "\"; expected a name of at most " + std::to_string(max_kernel_name) +
+                   " letters, digits, _, $ and ."};
+    }
+    kernels[name].name = name;
+  }
+  constexpr std::size_t most_kernels = 65536;
+  if (kernels.size() > most_kernels) {
+    return Error{"the machine code has " + std::to_string(kernels.size()) +
+                 " kernels; expected at most " + std::to_string(most_kernels)};
+  }
 
   NumberBySymbol registers, frames, stacks;
   for (const Section& section : *sections) {
@@ -238,6 +241,17 @@ Result<ComputeCapability> cubin_capability(std::string_view cubin) {
   return ComputeCapability{static_cast<int>(number / 10), static_cast<int>(number % 10)};
 }
 
+std::int64_t number_before(std::string_view line, std::string_view unit) {
+  const std::size_t end = line.find(unit);
+  if (end == std::string_view::npos) return 0;
+  std::size_t begin = end;
+  while (begin > 0 && line[begin - 1] >= '0' && line[begin - 1] <= '9') --begin;
+  std::int64_t number = 0;
+  const auto code = std::from_chars(line.data() + begin, line.data() + end, number).ec;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  return code == std::errc::result_out_of_range ? most : std::min(number, most);
+}
+
 void add_assembler_report(std::string_view log, std::vector<KernelResources>& kernels) {
   KernelResources* kernel = nullptr;
   while (!log.empty()) {
@@ -252,6 +266,8 @@ void add_assembler_report(std::string_view log, std::vector<KernelResources>& ke
       const auto found = std::find_if(kernels.begin(), kernels.end(),
                                       [&](const auto& entry) { return entry.name == name; });
       kernel = found == kernels.end() ? nullptr : &*found;
+      // The assembler's words are the last: a warning before them can quote anything.
+      if (kernel) kernel->spill_store_bytes = kernel->spill_load_bytes = 0;
     }
     if (!kernel) continue;
     kernel->spill_store_bytes += number_before(line, " bytes spill stores");

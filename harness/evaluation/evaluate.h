@@ -50,6 +50,8 @@ struct EvaluateOptions {
   bool takes_times() const {
     return mode == Mode::verdict || mode == Mode::noise || mode == Mode::blinding;
   }
+  /// Whether nobody else may compute on the GPU meanwhile.
+  bool has_the_gpu_alone() const { return takes_times() && !shared_gpu; }
 };
 
 boost::json::object to_json(const EvaluateOptions& options);

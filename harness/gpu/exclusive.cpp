@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "harness/base/files.h"
+#include "harness/base/utf8.h"
 
 namespace rekernel {
 
@@ -86,12 +87,7 @@ std::string first_line_of(const fs::path& path) {
 }
 
 /// Names come from strangers' processes and go to terminals.
-std::string printable(std::string text) {
-  for (char& letter : text) {
-    if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = '?';
-  }
-  return text.substr(0, 60);
-}
+std::string shown(const std::string& name) { return one_line(name, 60); }
 
 /// The words of a command line: "rekernel bench …" is known by the first two.
 std::vector<std::string> command_line(pid_t process) {
@@ -106,8 +102,8 @@ std::vector<std::string> command_line(pid_t process) {
 
 std::string program_name(pid_t process) {
   const std::vector<std::string> words = command_line(process);
-  if (!words.empty() && !words[0].empty()) return printable(fs::path(words[0]).filename());
-  return printable(first_line_of("/proc/" + std::to_string(process) + "/comm"));
+  if (!words.empty() && !words[0].empty()) return shown(fs::path(words[0]).filename());
+  return shown(first_line_of("/proc/" + std::to_string(process) + "/comm"));
 }
 
 std::string describe_holder(const fs::path& lock) {
@@ -119,7 +115,7 @@ std::string describe_holder(const fs::path& lock) {
   std::string name = program_name(*holder);
   // Of our own program the command too; other arguments may be anything.
   const std::vector<std::string> words = command_line(*holder);
-  if (name == "rekernel" && words.size() > 1) name += " " + printable(words[1]);
+  if (name == "rekernel" && words.size() > 1) name += " " + shown(words[1]);
   return "process " + std::to_string(*holder) + (name.empty() ? "" : " (" + name + ")");
 }
 

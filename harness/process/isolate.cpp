@@ -23,7 +23,7 @@
 
 #include "harness/base/file_descriptor.h"
 #include "harness/base/files.h"
-#include "harness/base/json.h"
+#include "harness/base/utf8.h"
 #include "harness/process/process_tree.h"
 #include "harness/process/system_calls.h"
 
@@ -266,7 +266,7 @@ class Supervision {
     if (const std::size_t line = text.rfind('\n'); line != std::string::npos) {
       text.erase(0, line + 1);
     }
-    return text.substr(0, last_words_length);
+    return one_line(text, last_words_length);
   }
 
   Child child_;

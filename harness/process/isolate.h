@@ -48,7 +48,7 @@ struct ChildOutcome {
   End end = End::exited;
   int code = 0;            ///< exit status, or the signal's number
   std::string result;      ///< everything that it said on the result pipe
-  std::string last_words;  ///< the last line of standard error, shortened
+  std::string last_words;  ///< the last line of standard error, as one_line() has it
 };
 
 /// The descriptors on which a child finds its result pipe and what else it inherits.

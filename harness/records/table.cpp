@@ -4,6 +4,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 
 namespace rekernel {
 
@@ -191,7 +192,7 @@ std::vector<std::string> left_out(const Table& table, const TextStyle& style) {
 std::string to_markdown(const Table& table) {
   auto escaped = [](const std::string& cell) {
     std::string text;
-    for (char character : cell) {
+    for (const char character : visible_lines(cell, cell.size())) {
       if (character == '|') text += '\\';
       text += character == '\n' ? ' ' : character;
     }
@@ -211,7 +212,8 @@ std::string to_markdown(const Table& table) {
 }
 
 std::string to_csv(const Table& table) {
-  const auto field = [](const std::string& cell) {
+  const auto field = [](const std::string& raw) {
+    const std::string cell = visible_lines(raw, raw.size());
     if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
     std::string text = "\"";
     for (const char character : cell) {

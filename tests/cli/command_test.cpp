@@ -1,6 +1,7 @@
 // The program as a user meets it: exit statuses, one-line errors, help.
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <boost/json.hpp>
 
@@ -74,6 +75,41 @@ TEST_F(Command, EveryCommandHasHelpWithAnExample) {
         << outcome.output;
     EXPECT_NE(outcome.output.find("Example:"), std::string::npos) << name;
   }
+}
+
+TEST_F(Command, WhatCannotBeWrittenIsAnError) {
+  for (const char* command : {"list", "list --json", "report", "--help", "--version",
+                              "report --markdown", "check --help", "replay softmax --walk"}) {
+    const ProgramOutcome outcome = shell("cd \"" + std::string(REKERNEL_SOURCE_DIR) + "\" && \"" +
+                                         REKERNEL_PROGRAM + "\" " + command + " 2>&1 >/dev/full");
+    EXPECT_EQ(outcome.exit_status, 2) << command;
+    EXPECT_TRUE(
+        outcome.output.starts_with("rekernel: standard output: not everything could be "
+                                   "written"))
+        << command << "\n"
+        << outcome.output;
+    EXPECT_EQ(outcome.output.find('\n'), outcome.output.size() - 1) << outcome.output;
+  }
+}
+
+TEST_F(Command, AReaderThatLeavesEndsTheProgramQuietly) {
+  for (const char* command : {"list", "replay softmax --walk"}) {
+    const ProgramOutcome outcome =
+        shell("cd \"" + std::string(REKERNEL_SOURCE_DIR) + "\" && { \"" + REKERNEL_PROGRAM + "\" " +
+              command + "; echo $? >" + (folder_ / "status").string() + "; } 2>&1 | true");
+    EXPECT_EQ(outcome.output, "") << command;
+    int status = 0;
+    std::ifstream(folder_ / "status") >> status;
+    EXPECT_TRUE(status == 0 || status == 128 + SIGPIPE) << status;
+  }
+}
+
+TEST_F(Command, ErrorsSpeakToNoTerminal) {
+  const ProgramOutcome outcome =
+      rekernel_program("check \"$(printf 'a\\033[31m\\nsoftmax/x: passed')\"");
+  EXPECT_EQ(outcome.exit_status, 2);
+  EXPECT_EQ(outcome.output.find('\x1b'), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("\nsoftmax/x"), std::string::npos) << outcome.output;
 }
 
 TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {

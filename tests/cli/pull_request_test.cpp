@@ -124,6 +124,21 @@ TEST_F(NvrtcPullRequest, EverythingThatMayNotBeThereIsNamedAtOnce) {
   }
 }
 
+TEST_F(NvrtcPullRequest, NamesOfFilesSpeakToNoTerminal) {
+  const std::string odd = root_.string() + "/results/a\x1b[2K\nresults: 0 complaints\xff";
+  fs::create_directories(odd);
+  std::ofstream(odd + "/bench.json") << "{}\n";
+  const ProgramOutcome text = verify();
+  EXPECT_EQ(text.exit_status, 1) << text.output;
+  EXPECT_EQ(text.output.find('\x1b'), std::string::npos) << text.output;
+  EXPECT_EQ(text.output.find("\nresults: 0"), std::string::npos) << text.output;
+  EXPECT_NE(text.output.find("results/a?[2K?results: 0 complaints?/bench.json: its name holds"),
+            std::string::npos)
+      << text.output;
+  const ProgramOutcome told = verify("base --gpu off --json");
+  EXPECT_TRUE(parse_json(told.output, "output").ok()) << told.output;
+}
+
 TEST_F(NvrtcPullRequest, ASourceOfTenMegabytesIsRefused) {
   run("head -c 10000000 /dev/zero | tr '\\0' ' ' >> generated/softmax/mine/kernel.cu");
   const ProgramOutcome outcome = verify();

@@ -1,4 +1,5 @@
 #include "harness/compile/cubin.h"
+#include "harness/candidate/code.h"
 
 #include "property.h"
 #include "targets.h"
@@ -12,7 +13,7 @@ void fuzz_cubin(std::string_view bytes) {
     kernels = std::vector<KernelResources>{KernelResources{"k", 32, 0, 0, 0, 0, {}}};
   }
   for (const KernelResources& kernel : *kernels) {
-    require(!kernel.name.empty(), "a kernel has a name");
+    require(is_kernel_name(kernel.name), "a kernel has a name that can be shown");
     require(kernel.registers >= 0 && kernel.registers <= 255, "registers are counted in a byte");
     require(kernel.stack_bytes >= 0 && kernel.static_shared_bytes >= 0, "sizes are not negative");
   }

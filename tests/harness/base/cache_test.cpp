@@ -46,5 +46,16 @@ TEST_F(Cache, TakesOverOnlyEntriesWithNamesOfItsOwn) {
   EXPECT_FALSE(fs::exists(folder_.path().parent_path() / "outside"));
 }
 
+TEST_F(Cache, ChoicesMadeUnderLoadAreDropped) {
+  std::string fields;
+  for (const char* name : {"engines/cudnn-1.json", "cubin/0123"}) {
+    append_field(fields, name);
+    append_field(fields, "content");
+  }
+  remember_all(fields, TimedChoices::dropped);
+  EXPECT_FALSE(recall("engines/cudnn-1.json", 100));
+  EXPECT_TRUE(recall("cubin/0123", 100));
+}
+
 }  // namespace
 }  // namespace rekernel

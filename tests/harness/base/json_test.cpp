@@ -104,6 +104,14 @@ TEST(PrettyJson, BreaksWhatDoesNotFitInHundredColumns) {
             "[\n  \"" + word + "\",\n  \"" + word + "\"\n]\n");
 }
 
+TEST(PrettyJson, HoldsNothingThatATerminalObeys) {
+  const boost::json::value value{{"k", "\x1b[31m \xc2\x9b \xe2\x80\xae grün"}};
+  const std::string text = pretty_json(value);
+  EXPECT_EQ(text, "{\"k\": \"\\u001b[31m \\u009b \\u202e grün\"}\n");
+  EXPECT_EQ(*parse_json(text, "f"), value);
+  EXPECT_EQ(pretty_json(boost::json::value("\xff")), "\"?\"\n");
+}
+
 TEST(PrettyJson, NumbersFillLines) {
   json::array numbers;
   for (int i = 0; i < 30; ++i) numbers.push_back(1'000'000 + i);
@@ -268,10 +276,11 @@ TEST(JsonReader, MessagesHoldNoControlCharacters) {
   const json::value value = json::object{{"\x7f\xc2\x9b", 1}};
   JsonReader root("f.json", value);
   root.no_other_keys();
-  EXPECT_EQ(root.error()->message, "f.json: unknown key \"??\"; known: ");
+  EXPECT_EQ(root.error()->message, "f.json: unknown key \"\\u007f\\u009b\"; known: ");
   const auto twice = parse_json("{\"\x7f\": 1, \"\x7f\": 2}", "f.json");
   ASSERT_FALSE(twice.ok());
-  EXPECT_EQ(twice.error().message, "f.json: line 1: not valid JSON: the key \"?\" appears twice");
+  EXPECT_EQ(twice.error().message,
+            "f.json: line 1: not valid JSON: the key \"\\u007f\" appears twice");
 }
 
 }  // namespace

@@ -103,6 +103,76 @@ TEST_F(NvrtcIsolated, OutcomesTravelAsFields) {
   }
 }
 
+TEST(CompileOutcomes, TextsAreCutAndSpeakToNoTerminal) {
+  const auto text_of = [](const std::string& message) {
+    return compile_outcome_from(to_fields(CompileOutcome{{}, Status::compile_failed, message}))
+        ->message;
+  };
+  EXPECT_EQ(text_of("a\x1b[31m\xc2\x9b\xff\nb"), "a?[31m??\nb");
+  const std::string cut = text_of(std::string(80u << 20, 'x'));
+  EXPECT_LT(cut.size(), 100'000u);
+  EXPECT_EQ(text_of(cut), cut) << "cut again on its way to the next process";
+  EXPECT_EQ(compile_outcome_from(to_fields(Error{"no\x07"})).error().message, "no?");
+}
+
+TEST_F(NvrtcIsolated, WarningsAreCutAndTheAssemblersReportIsKept) {
+  Program noisy;
+  noisy.source = "extern \"C\" __global__ void k(float* x) {\n";
+  for (int i = 0; i < 2000; ++i) noisy.source += "  int unused_" + std::to_string(i) + ";\n";
+  noisy.source += "  x[0] = 1;\n}\n";
+  const CompileOutcome outcome = compile(noisy);
+  ASSERT_TRUE(outcome.program) << outcome.message;
+  EXPECT_LT(outcome.program->log.size(), 20'000u);
+  EXPECT_NE(outcome.program->log.find("unused_0"), std::string::npos);
+  EXPECT_NE(outcome.program->log.find("registers"), std::string::npos);
+}
+
+TEST_F(NvrtcIsolated, AllModulesShareOneBudget) {
+  Program program = harmless();
+  program.source = "#include <cooperative_groups.h>\n#include <mma.h>\n#include <cuda/barrier>\n";
+  for (int i = 1; i < 32; ++i) {
+    program.modules.push_back({Language::cuda, program.source + "// " + std::to_string(i) + "\n"});
+  }
+  const auto begin = Clock::now();
+  const CompileOutcome outcome = compile(program, {}, 6s);
+  EXPECT_EQ(outcome.status, Status::timed_out) << outcome.message;
+  EXPECT_FALSE(outcome.program);
+  EXPECT_LT(Clock::now() - begin, 12s);
+}
+
+TEST_F(NvrtcIsolated, ModulesOfTheCacheAreNotCompiledAgain) {
+  Program program = harmless();
+  program.modules = {{Language::cuda, "extern \"C\" __global__ void one() {}"},
+                     {Language::cuda, "extern \"C\" __global__ void two() {}"}};
+  Program half = program;
+  half.modules = {program.modules[1]};
+  ASSERT_TRUE(compile(half, three_rows).program);
+  const CompileOutcome outcome = compile(program, three_rows);
+  ASSERT_TRUE(outcome.program) << outcome.message;
+  ASSERT_EQ(outcome.program->modules.size(), 2u);
+  EXPECT_TRUE(outcome.program->from_cache);
+  EXPECT_NE(outcome.program->find("harmless"), nullptr);
+  EXPECT_NE(outcome.program->find("one", 1), nullptr);
+  EXPECT_FALSE(outcome.program->modules[0].from_cache);
+  EXPECT_NE(outcome.program->find("two", 2), nullptr);
+  EXPECT_TRUE(outcome.program->modules[1].from_cache);
+}
+
+TEST_F(NvrtcIsolated, TooMuchSharedMemoryIsToldWithItsLimit) {
+  Program program;
+  program.source =
+      "extern \"C\" __global__ void k(float* x) {\n"
+      "  __shared__ float a[200000];\n  a[threadIdx.x] = x[threadIdx.x];\n"
+      "  __syncthreads();\n  x[0] = a[199999];\n}\n";
+  const CompileOutcome outcome = compile(program);
+  EXPECT_EQ(outcome.status, Status::compile_failed);
+  EXPECT_NE(
+      outcome.message.find("kernel \"k\" has 800000 bytes of static shared memory; expected at "
+                           "most 232448"),
+      std::string::npos)
+      << outcome.message;
+}
+
 TEST_F(NvrtcIsolated, MachineCodeThatIsNoneIsAFailure) {
   const auto outcome = compile_outcome_from("8:compiled3:log5:cubin1:7");
   ASSERT_TRUE(outcome.ok());

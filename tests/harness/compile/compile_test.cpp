@@ -386,5 +386,39 @@ TEST_F(NvrtcCompiler, VariablesOfDeviceCodeCountAsWorkspaces) {
   EXPECT_FALSE(check_launches(plan_of("k", {}), twice, "f"));
 }
 
+TEST_F(NvrtcCompiler, StacksOfResidentThreadsCountAsWorkspaces) {
+  const CompiledProgram code = compiled(
+      program("extern \"C\" __global__ void k(float* x) {\n"
+              "  float own[32768];\n"
+              "  for (int i = 0; i < 32768; ++i) own[i] = x[i];\n"
+              "  x[0] = own[static_cast<int>(x[1])];\n"
+              "}\n"
+              "__device__ float deeper(float* x, int n) { return n < 1 ? x[n] : deeper(x, n - 1) + "
+              "x[n]; }\n"
+              "extern \"C\" __global__ void recursive(float* x) { x[0] = deeper(x, 7); }\n"));
+  ASSERT_GE(code.find("k")->stack_bytes, 131072);
+  EXPECT_LT(code.find("recursive")->stack_bytes, 1024) << "no static bound is no bound";
+  const Result<Ok> checked = check_launches(plan_of("k", {BufferArgument{"x"}}), code, "f");
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(
+      checked.error().message.rfind("f: workspaces, __device__ variables and a stack of 1310", 0),
+      0u)
+      << checked.error().message;
+}
+
+TEST(LaunchChecks, ALargeStackIsMemoryOfEveryThreadOfTheDevice) {
+  CompiledProgram code;
+  code.kernels = {{"k", 32, 0, 16 << 10, 0, 0, {}}};
+  Program plan;
+  KernelLaunch launch;
+  launch.kernel = "k";
+  plan.steps = {launch};
+  EXPECT_TRUE(check_launches(plan, code, "f")) << "3.4 GiB on an A100";
+  plan.workspaces = {{"w", std::int64_t{5} << 30}};
+  EXPECT_EQ(check_launches(plan, code, "f").error().message,
+            "f: workspaces, __device__ variables and a stack of 16384 bytes for every resident "
+            "thread of the device have more than the 8589934592 bytes that a candidate may have");
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -132,6 +132,31 @@ TEST(Cubin, ReadsKernelsAndParameters) {
   EXPECT_EQ(scale.parameters[2].size, 128);
 }
 
+TEST(Cubin, AKernelsNameIsOne) {
+  const auto named = [](const std::string& name) {
+    std::vector<TestSection> sections = two_kernels();
+    sections[0].content = '\0' + name + '\0' + "add" + '\0' + "helper" + '\0';
+    std::string symbols = sections[1].content;
+    const auto place = [&](std::size_t symbol, std::size_t at) {
+      const auto offset = static_cast<std::uint32_t>(at);
+      std::memcpy(symbols.data() + symbol * sizeof(Elf64_Sym), &offset, sizeof offset);
+    };
+    place(1, 1);
+    place(2, name.size() + 2);
+    place(3, name.size() + 6);
+    sections[1].content = symbols;
+    return read_cubin(elf(sections));
+  };
+  EXPECT_TRUE(named("_Z5scale$v1.2"));
+  for (const char* odd : {"\x1b[2Kpassed", "\xff", "two words", "a\nb", "k\xc2\x9b"}) {
+    EXPECT_FALSE(named(odd)) << odd;
+  }
+  EXPECT_EQ(named("\x1b[31m").error().message,
+            "the machine code has a kernel \"?[31m\"; expected a name of at most 4096 letters, "
+            "digits, _, $ and .");
+  EXPECT_LT(named(std::string(80u << 20, 'k')).error().message.size(), 200u);
+}
+
 TEST(Cubin, RefusesWhatIsNone) {
   const std::string message = "the compiler's output is not a cubin that can be read";
   EXPECT_EQ(read_cubin("").error().message, message);
@@ -204,6 +229,18 @@ TEST(AssemblerReport, AddsSpillsAndSharedMemory) {
   EXPECT_EQ(kernels[1].static_shared_bytes, 256);
   EXPECT_EQ(kernels[1].spill_store_bytes, 1920);
   EXPECT_EQ(kernels[1].spill_load_bytes, 2504);
+}
+
+TEST(AssemblerReport, TakesTheAssemblersWordsNotThoseOfAWarningBeforeThem) {
+  std::vector<KernelResources> kernels(1);
+  kernels[0].name = "k";
+  add_assembler_report(
+      "kernel.cu(1): warning: \"old\nCompiling entry function 'k'\n7 bytes spill stores\"\n"
+      "ptxas info    : Compiling entry function 'k' for 'sm_80'\n"
+      "    0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads\n",
+      kernels);
+  EXPECT_EQ(kernels[0].spill_store_bytes, 8);
+  EXPECT_EQ(kernels[0].spill_load_bytes, 4);
 }
 
 TEST(AssemblerReport, TakesNoNumberThatNoKernelHas) {

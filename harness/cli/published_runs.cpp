@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "replay/replay_report.h"
 #include "replay/trajectory.h"
@@ -47,8 +48,8 @@ std::string published_runs_text(const std::vector<ReplayedSearch>& runs,
 std::string published_runs_markdown(const std::vector<ReplayedSearch>& runs) {
   std::string text;
   for (const ReplayedSearch& run : runs) {
-    text += "\n" + to_markdown(round_table(run)) + "\n" + run.header.name + ": " +
-            published_run_caption(run) + "\n";
+    text += "\n" + to_markdown(round_table(run)) + "\n" +
+            markdown_text(run.header.name + ": " + published_run_caption(run)) + "\n";
   }
   return text;
 }

@@ -10,11 +10,13 @@
 #include "harness/base/files.h"
 #include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/leaderboard.h"
 #include "harness/cli/pull_request_rules.h"
+#include "harness/cli/recorded.h"
 #include "harness/cli/references.h"
 #include "harness/compile/compile.h"
 #include "harness/records/contradictions.h"
@@ -206,7 +208,7 @@ class PullRequest {
                            "row alone");
       }
     }
-    if (const Result<Bench> good = load_bench_of(root_, root_ / path); !good) {
+    if (const Result<Bench> good = load_record(root_, root_ / path); !good) {
       std::istringstream lines(good.error().message);
       for (std::string line; std::getline(lines, line);) complain(path, without_root(line, path));
     }
@@ -342,34 +344,24 @@ class PullRequest {
   std::vector<std::string> left_;
 };
 
-/// Words of strangers as code: nothing in them is a link, a mention or HTML.
-std::string as_code(const std::string& text) {
-  constexpr std::size_t longest = 600;
-  std::string inside;
-  for (const char character : one_line(text, longest)) {
-    inside += character == '`' ? '\'' : character;
-  }
-  return inside.empty() ? "" : "`` " + inside + " ``";
-}
-
 Table resource_table(const std::vector<ResourceUse>& uses) {
   Table table;
   table.columns = {{.heading = "target"},
-                   {.heading = "kernel"},
+                   {.heading = "kernel", .markdown = true},
                    {.heading = "registers", .right_aligned = true},
                    {.heading = "of a block, of 65536", .right_aligned = true},
                    {.heading = "shared memory", .right_aligned = true},
                    {.heading = "of", .right_aligned = true},
                    {.heading = "spills", .right_aligned = true}};
   for (const ResourceUse& use : uses) {
-    table.rows.push_back({use.target, as_code(use.kernel), std::to_string(use.registers),
+    table.rows.push_back({use.target, markdown_code(use.kernel), std::to_string(use.registers),
                           std::to_string(use.block_registers), std::to_string(use.shared_bytes),
                           std::to_string(use.shared_limit), std::to_string(use.spill_bytes)});
   }
   return table;
 }
 
-/// "rank 2 of 4 (before: the best was online with 0.5111 ms; slower by 3.1% ± 0.4)"
+/// "rank 2 of 4 (before: the best was online with 0.5111 ms; this one takes 3.1% ± 0.4 longer)"
 std::string PullRequest::ranks_text() const {
   Bench before;
   if (before_) {
@@ -390,12 +382,12 @@ std::string PullRequest::ranks_text() const {
   });
   if (place == now.end() || place->rank == 0) return "";
   std::string text = "Rank " + std::to_string(place->rank) + " of " + std::to_string(now.size()) +
-                     " on " + as_code(measured_on_);
+                     " on " + markdown_code(measured_on_);
   if (!then.empty() && then.front().rank == 1) {
-    text += "; before, the best was " + as_code(then.front().row->kernel) + " with " +
+    text += "; before, the best was " + markdown_code(then.front().row->kernel) + " with " +
             milliseconds(then.front().row->median_ns) + " ms";
     if (const auto difference = difference_text(*then.front().row, *measured_)) {
-      text += ": " + *difference;
+      text += "; against it, the time is " + *difference;
     }
   } else {
     text += "; before, there was none";
@@ -407,28 +399,28 @@ std::string PullRequest::verdict_text() const {
   if (!measured_) return "";
   const BenchRow& row = *measured_;
   std::string text = "### Verdict: " + std::string(to_string(row.status)) + "\n\n";
-  if (!row.message.empty()) text += as_code(row.message) + "\n\n";
+  if (!row.message.empty()) text += markdown_code(row.message) + "\n\n";
   if (row.status != Status::passed) return text;
   Bench bench;
   bench.rows = {row};
   text += to_markdown(bench_table(bench, {})) + "\n" + ranks_text();
   text += "Largest error " + row.max_error + " (library " + row.library_max_error + "), " +
           row.tolerance_share + " of the tolerance.\n";
-  if (!row.badge_notes.empty()) text += "Badges refused: " + as_code(row.badge_notes) + "\n";
+  if (!row.badge_notes.empty()) text += "Badges refused: " + markdown_code(row.badge_notes) + "\n";
   return text + "\n";
 }
 
 std::string PullRequest::markdown() const {
   constexpr std::size_t most_complaints = 60;
   std::string text = "<!-- rekernel-verify -->\n## rekernel verify\n\n";
-  text += candidate_ ? "Candidate: " + as_code(folder_) + "\n\n" : "";
+  text += candidate_ ? "Candidate: " + markdown_code(folder_) + "\n\n" : "";
   if (files_.complaints.empty()) {
     text += "No complaints.\n\n";
   } else {
     text += "### " + counted(files_.complaints.size(), "complaint") + "\n\n";
     for (std::size_t i = 0; i < std::min(most_complaints, files_.complaints.size()); ++i) {
-      text += "- " + as_code(files_.complaints[i].file) + ": " +
-              as_code(files_.complaints[i].message) + "\n";
+      text += "- " + markdown_code(files_.complaints[i].file) + ": " +
+              markdown_code(files_.complaints[i].message) + "\n";
     }
     if (files_.complaints.size() > most_complaints) {
       text += "- and " + std::to_string(files_.complaints.size() - most_complaints) + " more\n";
@@ -439,7 +431,7 @@ std::string PullRequest::markdown() const {
   if (!uses_.empty()) text += "### Resources\n\n" + to_markdown(resource_table(uses_)) + "\n";
   if (!left_.empty()) {
     text += "### Left to do\n\n";
-    for (const std::string& one : left_) text += "- " + as_code(one) + "\n";
+    for (const std::string& one : left_) text += "- " + markdown_code(one) + "\n";
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/published_runs.h"
@@ -99,7 +100,7 @@ int print_text(const RecordedResults& results, const TableFormat& format) {
 int print_markdown(const RecordedResults& results) {
   for (const auto& [path, bench] : results.benches) {
     std::cout << to_markdown(bench_table(bench, results.published)) << "\n"
-              << bench_caption(bench) << "\n";
+              << markdown_text(bench_caption(bench)) << "\n";
   }
   std::cout << published_runs_markdown(results.published_runs);
   return exit_good;

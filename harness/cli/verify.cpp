@@ -13,6 +13,7 @@
 #include "harness/cli/compile_all.h"
 #include "harness/cli/pull_request.h"
 #include "harness/cli/readme.h"
+#include "harness/cli/recorded.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/noise.h"
 #include "harness/records/signature.h"
@@ -65,7 +66,7 @@ Result<Ok> check_results(const std::filesystem::path& root,
   std::vector<BenchRow> rows;
   std::vector<std::pair<std::filesystem::path, Bench>> benches;
   for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench_of(root, path);
+    Result<Bench> bench = load_record(root, path);
     if (!bench) {
       complain_by_line(bench.error().message, complaints);
       continue;

@@ -388,9 +388,10 @@ Result<Bench> load_bench(const std::filesystem::path& path) {
 
 void merge(Bench& into, const Bench& from) {
   into.device_name = from.device_name;
-  into.sm = from.sm;
-  into.multiprocessors = from.multiprocessors;
-  into.l2_bytes = from.l2_bytes;
+  // A search's record need not know all of its device.
+  if (!from.sm.empty()) into.sm = from.sm;
+  if (from.multiprocessors > 0) into.multiprocessors = from.multiprocessors;
+  if (from.l2_bytes > 0) into.l2_bytes = from.l2_bytes;
   for (const BenchRow& row : from.rows) {
     auto same = std::find_if(into.rows.begin(), into.rows.end(), [&](const BenchRow& old) {
       return old.problem == row.problem && old.kernel == row.kernel;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 
 namespace rekernel {
@@ -189,9 +190,12 @@ std::vector<std::string> left_out(const Table& table, const TextStyle& style) {
 }
 
 std::string to_markdown(const Table& table) {
-  auto escaped = [](const std::string& cell) {
+  const auto cell_text = [&](const std::string& cell, std::size_t column) {
+    if (column >= table.columns.size() || !table.columns[column].markdown) {
+      return markdown_text(cell);
+    }
     std::string text;
-    for (char character : cell) {
+    for (const char character : cell) {
       if (character == '|') text += '\\';
       text += character == '\n' ? ' ' : character;
     }
@@ -204,7 +208,7 @@ std::string to_markdown(const Table& table) {
   text += "\n";
   for (const auto& row : table.rows) {
     text += "|";
-    for (const std::string& cell : row) text += " " + escaped(cell) + " |";
+    for (std::size_t i = 0; i < row.size(); ++i) text += " " + cell_text(row[i], i) + " |";
     text += "\n";
   }
   return text;

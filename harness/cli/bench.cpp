@@ -218,6 +218,9 @@ int bench_command(const std::vector<std::string>& arguments) {
       arguments, "rekernel bench [PROBLEM|PROBLEM/NAME…] [options]",
       "rekernel bench softmax matmul_fp32/promoted_sums --record", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
+  if (parsed.flag("record")) {
+    if (const auto own = own_project(); !own) return bad_input(own.error());
+  }
 
   BenchOptions bench_options;
   bench_options.samples = parsed.get<int>("samples");

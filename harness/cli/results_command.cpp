@@ -333,11 +333,14 @@ int results_command(const std::vector<std::string>& arguments) {
       "  rekernel results best softmax --markdown",
       options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
-  const fs::path root = project_root();
   const std::vector<std::string> what = parsed.has("what")
                                             ? parsed.get<std::vector<std::string>>("what")
                                             : std::vector<std::string>{};
   const std::string action = parsed.has("action") ? parsed.get<std::string>("action") : "";
+  if (action == "merge" || action == "sign") {
+    if (const Result<fs::path> own = own_project(); !own) return bad_input(own.error());
+  }
+  const fs::path root = project_root();
   if (action == "merge") {
     return merge_results(root, what,
                          parsed.has("replace") ? parsed.get<std::vector<std::string>>("replace")

@@ -95,6 +95,9 @@ class PullRequest {
     Result<std::string> base = git_.merge_base(options_.base);
     if (!base) return base.error();
     base_ = std::move(*base);
+    const Result<std::string> head = git_.run({"rev-parse", "HEAD"});
+    if (!head) return head.error();
+    head_commit_ = head->substr(0, head->find('\n'));
     Result<std::vector<ChangedFile>> changes = git_.changes_since(base_);
     if (!changes) return changes.error();
     if (Result<Ok> copied = git_.copy_of_head(root_); !copied) return copied;
@@ -141,10 +144,12 @@ class PullRequest {
   /// What is judged is what would be merged.
   Result<Ok> tell_uncommitted() {
     constexpr std::size_t most_named = 20;
+    constexpr std::size_t longest_name = 300;
     const Result<std::vector<std::string>> paths = git_.uncommitted();
     if (!paths) return paths.error();
     for (std::size_t i = 0; i < std::min(most_named, paths->size()); ++i) {
-      left_.push_back("commit " + (*paths)[i] + ": HEAD is judged, which has it not, or otherwise");
+      left_.push_back("commit " + one_line((*paths)[i], longest_name) +
+                      ": HEAD is judged, which has it not, or otherwise");
     }
     if (paths->size() > most_named) {
       left_.push_back("commit " + counted(paths->size() - most_named, "other file"));
@@ -398,6 +403,7 @@ class PullRequest {
   const PullRequestOptions& options_;
   Git git_;
   std::string base_;
+  std::string head_commit_;
   std::string folder_;
   PullRequestFiles files_;
   std::optional<Candidate> candidate_;
@@ -477,7 +483,9 @@ std::string PullRequest::verdict_text() const {
 
 std::string PullRequest::markdown() const {
   constexpr std::size_t most_complaints = 60;
-  std::string text = "<!-- rekernel-verify -->\n## rekernel verify\n\n";
+  // The line that .github/comment.sh looks for.
+  std::string text = "## rekernel verify\n\nCommit " + markdown_code(head_commit_) + ", onto " +
+                     markdown_code(base_) + ".\n\n";
   text += candidate_ ? "Candidate: " + markdown_code(folder_) + "\n\n" : "";
   if (files_.complaints.empty()) {
     text += "No complaints.\n\n";
@@ -506,10 +514,14 @@ boost::json::object PullRequest::json() const {
   for (const PullRequestComplaint& one : files_.complaints) {
     complaints.push_back({{"file", one.file}, {"message", one.message}});
   }
-  boost::json::object result{
-      {"schema", 1},          {"base", base_},      {"complaints", std::move(complaints)},
-      {"candidate", nullptr}, {"verdict", nullptr}, {"left", boost::json::value_from(left_)},
-      {"comment", markdown()}};
+  boost::json::object result{{"schema", 1},
+                             {"base", base_},
+                             {"commit", head_commit_},
+                             {"complaints", std::move(complaints)},
+                             {"candidate", nullptr},
+                             {"verdict", nullptr},
+                             {"left", boost::json::value_from(left_)},
+                             {"comment", markdown()}};
   if (candidate_) result["candidate"] = folder_;
   if (measured_) result["verdict"] = to_string(measured_->status);
   return result;

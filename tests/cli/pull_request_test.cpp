@@ -92,7 +92,10 @@ TEST_F(NvrtcPullRequest, ACandidateIsWelcomeAndTheGpuIsLeft) {
   const Result<std::string> comment = read_file(root_ / "comment.md");
   ASSERT_TRUE(comment.ok());
   EXPECT_EQ(*comment, told.at("comment").as_string());
-  EXPECT_TRUE(comment->starts_with("<!-- rekernel-verify -->\n")) << *comment;
+  const std::string head = in_shell(root_, "git rev-parse HEAD | tr -d '\\n'").output;
+  EXPECT_TRUE(comment->starts_with("## rekernel verify\n\nCommit `` " + head + " ``, onto `` "))
+      << *comment;
+  EXPECT_EQ(told.at("commit"), head);
   EXPECT_NE(comment->find("| sm_80 | `` "), std::string::npos) << *comment;
 }
 

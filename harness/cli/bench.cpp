@@ -13,6 +13,7 @@
 #include "harness/cli/evaluators.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
@@ -176,6 +177,11 @@ Result<std::filesystem::path> record_bench(const std::filesystem::path& root, co
     Result<Bench> old = read_bench(path);
     if (!old) return old.error();
     recorded = std::move(*old);
+    // Signatures and bounds are of the device that is there.
+    if (const auto found = unlike_device_before(recorded, bench); !found.empty()) {
+      return Error{path.string() +
+                   ": recorded of another device than this one: " + joined(found, "; ")};
+    }
   }
   merge(recorded, bench);
   std::filesystem::create_directories(path.parent_path());

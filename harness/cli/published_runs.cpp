@@ -4,6 +4,7 @@
 
 #include "harness/base/markdown.h"
 #include "harness/base/text.h"
+#include "harness/cli/unfinished_searches.h"
 #include "replay/replay_report.h"
 #include "replay/trajectory.h"
 
@@ -24,7 +25,8 @@ Result<bool> has_published_run(const std::filesystem::path& path) {
 
 Result<std::vector<ReplayedSearch>> published_runs(const std::filesystem::path& root) {
   std::vector<ReplayedSearch> runs;
-  for (const std::filesystem::path& path : recorded_trajectories(root)) {
+  std::vector<std::string> left_out;  // told where searches are replayed
+  for (const std::filesystem::path& path : finished_trajectories(root, left_out)) {
     const Result<bool> published = has_published_run(path);
     if (!published) return published.error();
     if (!*published) continue;

@@ -6,17 +6,12 @@
 
 #include "harness/records/record.h"
 #include "ops/result.h"
-#include "replay/header.h"
 
 namespace rekernel {
 
 /// References in a record that this program does not have for that problem, a line each: their
 /// names come from strangers, and are shown everywhere.
 std::vector<std::string> unknown_references(const Bench& bench, const std::string& where);
-
-/// Where the device of a search, by whose figures its evaluations are examined, is not the chip of
-/// that name.
-std::vector<std::string> unlike_known_device(const DeviceFacts& device);
 
 /// load_bench_of, and no references but our own: what every command reads records with.
 Result<Bench> load_record(const std::filesystem::path& root, const std::filesystem::path& path);

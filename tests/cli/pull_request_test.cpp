@@ -95,7 +95,7 @@ TEST_F(NvrtcPullRequest, ACandidateIsWelcomeAndTheGpuIsLeft) {
   const std::string head = in_shell(root_, "git rev-parse HEAD | tr -d '\\n'").output;
   EXPECT_TRUE(comment->starts_with("## rekernel verify\n\nCommit `` " + head + " ``, onto `` "))
       << *comment;
-  EXPECT_EQ(told.at("commit"), head);
+  EXPECT_EQ(told.at("commit").as_string(), head);
   EXPECT_NE(comment->find("| sm_80 | `` "), std::string::npos) << *comment;
 }
 

@@ -55,7 +55,7 @@ std::string shown(const std::string& value) {
 }  // namespace
 
 double KnownDevice::memory_bytes_per_s() const {
-  return 2.0 * 1e3 * static_cast<double>(memory_clock_khz) * (memory_bus_bits / 8);
+  return 2.0 * 1e3 * static_cast<double>(memory_clock_khz) * (memory_bus_bits / 8.0);
 }
 
 const KnownDevice* find_known_device(std::string_view name) {

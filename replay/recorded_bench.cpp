@@ -5,6 +5,7 @@
 #include <map>
 
 #include "harness/evaluation/statistics.h"
+#include "harness/records/known_devices.h"
 #include "replay/outcome.h"
 
 namespace rekernel {
@@ -115,6 +116,25 @@ std::vector<std::string> unlike_origin(const BenchRow& row, const std::string& d
                     origin.outcome.max_error);
   }
   return lines;
+}
+
+std::vector<std::string> unlike_known_device(const DeviceFacts& device) {
+  const KnownDevice* known = find_known_device(device.name);
+  if (!known) return {};
+  std::vector<std::string> found;
+  const auto compare = [&](const char* field, std::int64_t said, std::int64_t is) {
+    if (said == is) return;
+    found.push_back(std::string("device.") + field + ": " + std::to_string(said) + ", but " +
+                    std::string(known->name) + " has " + std::to_string(is));
+  };
+  compare("multiprocessors", device.multiprocessors, known->multiprocessors);
+  compare("l2_bytes", device.l2_bytes, known->l2_bytes);
+  const auto copy = static_cast<double>(device.copy_bytes_per_s);
+  if (copy > known->memory_bytes_per_s()) {
+    found.push_back("device.copy_bytes_per_s: " + std::to_string(device.copy_bytes_per_s) +
+                    " is more than the memory of " + std::string(known->name) + " moves");
+  }
+  return found;
 }
 
 }  // namespace rekernel

@@ -5,6 +5,7 @@
 
 #include "harness/records/record.h"
 #include "ops/result.h"
+#include "replay/header.h"
 #include "replay/replayer.h"
 
 namespace rekernel {
@@ -23,5 +24,9 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
 /// four) and about the same time (a quarter more or less). "median_ns: …" each.
 std::vector<std::string> unlike_origin(const BenchRow& row, const std::string& device,
                                        const ReplayedCandidate& origin);
+
+/// Where the device of a search, by whose figures its evaluations are examined, is not the chip of
+/// that name.
+std::vector<std::string> unlike_known_device(const DeviceFacts& device);
 
 }  // namespace rekernel

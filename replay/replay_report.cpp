@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <map>
 
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "replay/metrics.h"
 
@@ -313,11 +314,13 @@ std::string changed_choices_text(const Remeasurement& today) {
 }
 
 std::string replay_markdown(const ReplayedSearch& search, const Remeasurement* today) {
-  std::string text = "# Replay of " + search.header.name + "\n\n" + replay_caption(search) + "\n" +
-                     to_markdown(round_table(search, today)) + "\n" + metrics_text(search);
+  std::string text = "# Replay of " + markdown_text(search.header.name) + "\n\n" +
+                     markdown_lines(replay_caption(search)) + "\n" +
+                     to_markdown(round_table(search, today)) + "\n" +
+                     markdown_lines(metrics_text(search));
   if (today) {
     text += "\n## Measured again\n\n" + to_markdown(remeasured_table(search, *today)) + "\n" +
-            changed_choices_text(*today);
+            markdown_lines(changed_choices_text(*today));
   }
   return text;
 }

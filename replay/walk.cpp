@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
@@ -66,7 +67,7 @@ class Page {
  private:
   void heading(const char* mark, char line, const std::string& text) {
     if (markdown_) {
-      text_ += mark + text + "\n\n";
+      text_ += mark + markdown_text(text) + "\n\n";
     } else {
       text_ += text + "\n" + std::string(columns_of(text), line) + "\n\n";
     }
@@ -76,7 +77,7 @@ class Page {
   /// with `indent` blanks. Markdown's are broken where it is shown.
   std::string in_lines(const std::string& text, std::size_t margin = 0,
                        std::size_t indent = 0) const {
-    return markdown_ ? text : wrapped(text, page_columns - margin, indent);
+    return markdown_ ? markdown_lines(text) : wrapped(text, page_columns - margin, indent);
   }
 
   static std::string without_last_newline(std::string text) {

@@ -11,6 +11,7 @@
 #include "harness/audit/mutant.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
@@ -417,7 +418,7 @@ Result<std::string> tolerances_page(const fs::path& root) {
       std::erase_if(record->rows, [&](const ErrorRow& row) { return row.problem != problem.id; });
       if (record->rows.empty()) continue;
       tables += "\n" + to_markdown(error_table(*record, problem)) + "\n" +
-                caption(record->device_name, record->rows) + ".\n";
+                markdown_text(caption(record->device_name, record->rows)) + ".\n";
     }
     if (tables.empty()) tables = "\nNot measured yet.\n";
     Result<Ok> replaced = replace_section(*page, problem.id, tables + "\n", path);

@@ -59,7 +59,9 @@ double read_share(JsonReader reader) {
 
 Table gallery_table(const std::vector<Cheat>& cheats) {
   Table table;
-  table.columns = {{"fixture"}, {"cheat"}, {"verdict"}, {"how it is caught"}, {"seen at"}};
+  for (const char* heading : {"fixture", "cheat", "verdict", "how it is caught", "seen at"}) {
+    table.columns.push_back({.heading = heading, .markdown = true});
+  }
   for (const Cheat& cheat : cheats) {
     std::string verdict = std::string("`") + to_string(cheat.status) + "`";
     for (const Status other : cheat.other_statuses) {

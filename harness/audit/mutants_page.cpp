@@ -4,6 +4,7 @@
 #include <map>
 
 #include "harness/base/files.h"
+#include "harness/base/markdown.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 
@@ -97,13 +98,17 @@ Table rate_table(const JudgeOutcomes& outcomes) {
 Table check_table(const JudgeOutcomes& outcomes) {
   std::map<std::string, int> by_check;
   for (const JudgeOutcome& one : outcomes.mutants) {
-    if (one.as_it_must) ++by_check[one.caught_by];
+    if (!one.as_it_must) continue;
+    // What is said of a badge is ours and Markdown; the rest is the record's.
+    const bool ours = one.status == to_string(Status::passed);
+    ++by_check[ours ? one.caught_by : markdown_text(one.caught_by)];
   }
   std::vector<std::pair<std::string, int>> sorted(by_check.begin(), by_check.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   Table table;
-  table.columns = {{"caught by"}, {"mutants", true}};
+  table.columns = {{.heading = "caught by", .markdown = true},
+                   {.heading = "mutants", .right_aligned = true}};
   for (const auto& [check, mutants] : sorted) {
     table.rows.push_back({check, std::to_string(mutants)});
   }
@@ -151,7 +156,7 @@ JudgeOutcomes judge_outcomes(const fs::path& root, const ErrorsRecord& record) {
 std::string wrong_outcomes(const JudgeOutcomes& outcomes) {
   const auto item = [](const char* kind, const JudgeOutcome& one) {
     const std::string said = one.status + (one.message.empty() ? "" : ": " + one.message);
-    return std::string("- ") + kind + " `" + one.id + "`: " + said + "\n";
+    return std::string("- ") + kind + " `" + one.id + "`: " + markdown_text(said) + "\n";
   };
   std::string text;
   for (const JudgeOutcome& one : outcomes.mutants) {
@@ -174,7 +179,7 @@ Result<std::string> mutants_page(const fs::path& root) {
     const JudgeOutcomes outcomes = judge_outcomes(root, *record);
     if (outcomes.mutants.empty() && outcomes.honest.empty()) continue;
     const std::string wrong = wrong_outcomes(outcomes);
-    tables += "\n" + caption(record->device_name, record->rows) + ":\n\n" +
+    tables += "\n" + markdown_text(caption(record->device_name, record->rows)) + ":\n\n" +
               to_markdown(rate_table(outcomes)) + "\n" + to_markdown(check_table(outcomes)) +
               (wrong.empty() ? "" : "\n" + wrong);
   }

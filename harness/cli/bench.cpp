@@ -14,6 +14,7 @@
 #include "harness/cli/references.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
@@ -177,6 +178,11 @@ Result<std::filesystem::path> record_bench(const std::filesystem::path& root, co
     Result<Bench> old = read_bench(path);
     if (!old) return old.error();
     recorded = std::move(*old);
+    // Signatures and bounds are of the device that is there.
+    if (const auto found = unlike_device_before(recorded, bench); !found.empty()) {
+      return Error{path.string() +
+                   ": recorded of another device than this one: " + joined(found, "; ")};
+    }
   }
   merge(recorded, bench);
   std::filesystem::create_directories(path.parent_path());
@@ -219,6 +225,9 @@ int bench_command(const std::vector<std::string>& arguments) {
       arguments, "rekernel bench [PROBLEM|PROBLEM/NAME…] [options]",
       "rekernel bench softmax matmul_fp32/promoted_sums --record", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
+  if (parsed.flag("record")) {
+    if (const auto own = own_project(); !own) return bad_input(own.error());
+  }
 
   BenchOptions bench_options;
   bench_options.samples = parsed.get<int>("samples");

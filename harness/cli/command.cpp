@@ -71,7 +71,10 @@ int after_output(int exit_status) {
                          (reason ? std::string(": ") + std::strerror(reason) : "")});
 }
 
-std::filesystem::path project_root() {
+namespace {
+
+/// Empty where the working directory is in no project.
+std::filesystem::path project_around() {
   namespace fs = std::filesystem;
   std::error_code ignored;
   for (fs::path folder = fs::current_path(ignored); !folder.empty();
@@ -82,7 +85,29 @@ std::filesystem::path project_root() {
     }
     if (folder == folder.root_path()) break;
   }
+  return {};
+}
+
+}  // namespace
+
+std::filesystem::path project_root() {
+  std::filesystem::path around = project_around();
+  if (!around.empty()) return around;
+  static const bool said = [] {
+    std::cerr << "rekernel: the working directory is in no project: using " << REKERNEL_SOURCE_DIR
+              << ", which this program was built from\n";
+    return true;
+  }();
+  static_cast<void>(said);
   return REKERNEL_SOURCE_DIR;
+}
+
+Result<std::filesystem::path> own_project() {
+  std::filesystem::path around = project_around();
+  if (!around.empty()) return around;
+  return Error{
+      "the working directory is in no project, and nothing is written elsewhere: expected a folder "
+      "at or above it that holds generated/ and results/"};
 }
 
 void add_table_options(po::options_description& options) {

@@ -78,9 +78,13 @@ int bad_input(const Error& error);
 /// do.
 int after_output(int exit_status);
 
-/// The project's folder: the nearest one at or above the working directory that holds `generated/`
-/// and `results/`, else the folder that the program was built from.
+/// The project that is read: the one that the working directory is in, the nearest folder at or
+/// above it that holds `generated/` and `results/`; else the folder that the program was built
+/// from, which is then said once on standard error.
 std::filesystem::path project_root();
+/// The project that is written to: only the one that the working directory is in. A program that
+/// was copied would otherwise change a project that its user does not think of.
+Result<std::filesystem::path> own_project();
 
 /// Adds --wide and --csv, for a command that shows tables.
 void add_table_options(boost::program_options::options_description& options);

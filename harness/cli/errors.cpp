@@ -190,6 +190,9 @@ int errors_command(const std::vector<std::string>& arguments) {
       parse_arguments(arguments, "rekernel errors [PROBLEM…] [options]",
                       "rekernel errors matmul_fp32 conv2d --record", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
+  if (parsed.flag("record")) {
+    if (const auto own = own_project(); !own) return bad_input(own.error());
+  }
   const int seeds = parsed.get<int>("seeds");
   const int jobs = parsed.get<int>("jobs");
   if (seeds < 1 || seeds > 100) return bad_input({"--seeds: expected 1 to 100"});

@@ -110,9 +110,14 @@ int export_candidate(const ParsedArguments& parsed) {
       !checked) {
     return bad_input(checked.error());
   }
-  const fs::path folder = parsed.has("into")
-                              ? fs::path(parsed.get<std::string>("into"))
-                              : project_root() / "build" / "export" / to / export_name(*candidate);
+  fs::path folder;
+  if (parsed.has("into")) {
+    folder = parsed.get<std::string>("into");
+  } else {
+    const Result<fs::path> root = own_project();
+    if (!root) return bad_input({root.error().message + ", or --into FOLDER"});
+    folder = *root / "build" / "export" / to / export_name(*candidate);
+  }
   std::vector<ExportedCode> codes;
   if (code == "cubin") {
     Result<std::vector<ExportedCode>> made = machine_code(

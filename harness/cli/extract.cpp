@@ -93,6 +93,9 @@ Result<std::string> extract_candidate(const ReplayedSearch& search, const Extrac
   if (!parent) return parent.error();
   const fs::path folder = *parent / candidate->name;
   if (fs::exists(folder)) return Error{folder.string() + " exists already"};
+  if (options.record) {
+    if (const Result<fs::path> own = own_project(); !own) return own.error();
+  }
   // Nothing is written before everything that can be wrong was looked at.
   std::optional<Bench> bench;
   if (options.record) {

@@ -24,10 +24,14 @@ std::vector<std::string> parts_of(const std::string& text) {
 
 }  // namespace
 
-Result<std::string> Git::run(const std::vector<std::string>& words) const {
-  std::vector<std::string> all{"git", "-C", root_.string(), "-c", "core.quotePath=false",
-                               // Nothing that the checkout brings is run.
-                               "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"};
+Result<std::string> Git::run(const std::vector<std::string>& words,
+                             const std::vector<std::string>& before) const {
+  std::vector<std::string> all = before;
+  for (const char* word : {"git", "-C", root_.c_str(), "-c", "core.quotePath=false",
+                           // Nothing that the checkout brings is run.
+                           "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}) {
+    all.emplace_back(word);
+  }
   all.insert(all.end(), words.begin(), words.end());
   constexpr std::chrono::seconds patience{300};
   ToolCommand tool;
@@ -66,32 +70,18 @@ Result<std::string> Git::merge_base(const std::string& base) const {
 }
 
 Result<std::vector<ChangedFile>> Git::changes_since(const std::string& commit) const {
-  const Result<std::string> tracked =
-      run({"diff-index", "--raw", "--no-renames", "--no-ext-diff", "-z", commit, "--"});
-  if (!tracked) return tracked.error();
-  const Result<std::string> others = run({"ls-files", "--others", "--exclude-standard", "-z"});
-  if (!others) return others.error();
+  const Result<std::string> different =
+      run({"diff-tree", "-r", "--raw", "--no-renames", "--no-ext-diff", "-z", commit, "HEAD"});
+  if (!different) return different.error();
   std::vector<ChangedFile> changes;
-  const std::vector<std::string> parts = parts_of(*tracked);
+  const std::vector<std::string> parts = parts_of(*different);
   for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
     // ":100644 100755 <object> <object> M", then the path
     const std::string& head = parts[i];
     constexpr std::size_t mode_digits = 6;
-    if (head.size() < 2 * mode_digits + 2) return Error{"git diff-index: not understood: " + head};
+    if (head.size() < 2 * mode_digits + 2) return Error{"git diff-tree: not understood: " + head};
     changes.push_back({parts[i + 1], head.back(), head.substr(1, mode_digits),
                        head.substr(2 + mode_digits, mode_digits), false});
-  }
-  for (const std::string& path : parts_of(*others)) {
-    using std::filesystem::perms;
-    std::error_code ignored;
-    const auto status = std::filesystem::symlink_status(root_ / path, ignored);
-    const bool link = status.type() == std::filesystem::file_type::symlink;
-    const bool executable = (status.permissions() & perms::owner_exec) != perms::none;
-    changes.push_back({path, 'A', "000000",
-                       link         ? "120000"
-                       : executable ? "100755"
-                                    : "100644",
-                       false});
   }
   for (ChangedFile& change : changes) {
     const std::string shown = one_line(change.path, longest_path);
@@ -101,6 +91,39 @@ Result<std::vector<ChangedFile>> Git::changes_since(const std::string& commit) c
   std::sort(changes.begin(), changes.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });
   return changes;
+}
+
+Result<std::vector<std::string>> Git::uncommitted() const {
+  const Result<std::string> changed =
+      run({"diff-index", "--name-only", "--no-renames", "--no-ext-diff", "-z", "HEAD", "--"});
+  if (!changed) return changed.error();
+  const Result<std::string> others = run({"ls-files", "--others", "--exclude-standard", "-z"});
+  if (!others) return others.error();
+  std::vector<std::string> paths = parts_of(*changed);
+  for (std::string& path : parts_of(*others)) paths.push_back(std::move(path));
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Result<Ok> Git::copy_of_head(const std::filesystem::path& folder) const {
+  namespace fs = std::filesystem;
+  // An index of its own: neither the user's index nor the work tree is touched.
+  const fs::path index = folder.string() + ".index";
+  const std::string variable = "GIT_INDEX_FILE=" + index.string();
+  Result<std::string> done = run({"read-tree", "HEAD"}, {"env", variable});
+  if (done) {
+    done = run({"checkout-index", "--all", "--quiet", "--prefix=" + folder.string() + "/"},
+               {"env", variable});
+  }
+  std::error_code ignored;
+  fs::remove(index, ignored);
+  if (!done) return done.error();
+  std::vector<fs::path> links;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored)) {
+    if (entry.is_symlink(ignored)) links.push_back(entry.path());
+  }
+  for (const fs::path& link : links) fs::remove(link, ignored);
+  return Ok{};
 }
 
 std::optional<std::string> Git::content(const std::string& commit, const std::string& path) const {

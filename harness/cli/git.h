@@ -26,14 +26,20 @@ class Git {
  public:
   explicit Git(std::filesystem::path root) : root_(std::move(root)) {}
 
-  /// What git prints; its message where it fails.
-  Result<std::string> run(const std::vector<std::string>& words) const;
+  /// What git prints; its message where it fails. `before`: what stands before its name.
+  Result<std::string> run(const std::vector<std::string>& words,
+                          const std::vector<std::string>& before = {}) const;
 
   /// The last commit that HEAD has in common with `base`. The error says what is wrong with the
   /// name or with the clone, and what to do.
   Result<std::string> merge_base(const std::string& base) const;
-  /// All that is different from a commit: committed, not committed, and not even added. Sorted.
+  /// All that HEAD changes of a commit, sorted.
   Result<std::vector<ChangedFile>> changes_since(const std::string& commit) const;
+  /// What the work tree has and HEAD has not, or has otherwise: changed, added, not even added.
+  Result<std::vector<std::string>> uncommitted() const;
+  /// HEAD's files, in a folder that is empty; without links, whose targets are the machine's.
+  /// Nothing of the repository changes.
+  Result<Ok> copy_of_head(const std::filesystem::path& folder) const;
   /// A file's content in a commit; nothing if it is not there.
   std::optional<std::string> content(const std::string& commit, const std::string& path) const;
 

@@ -35,9 +35,14 @@ int new_command(const std::vector<std::string>& arguments) {
   if (auto valid = parse_candidate(plan, candidate.program.source, "new"); !valid) {
     return bad_input(valid.error());
   }
-  const std::filesystem::path parent = parsed.has("into")
-                                           ? std::filesystem::path(parsed.get<std::string>("into"))
-                                           : project_root() / "generated" / id;
+  std::filesystem::path parent;
+  if (parsed.has("into")) {
+    parent = parsed.get<std::string>("into");
+  } else {
+    const Result<std::filesystem::path> root = own_project();
+    if (!root) return bad_input({root.error().message + ", or --into FOLDER"});
+    parent = *root / "generated" / id;
+  }
   const std::filesystem::path folder = parent / candidate.name;
   if (std::filesystem::exists(folder)) {
     return bad_input({folder.string() + " exists already; choose another name"});

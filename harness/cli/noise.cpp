@@ -112,6 +112,9 @@ int noise_command(const std::vector<std::string>& arguments) {
                       "rekernel noise conv2d generated/softmax/cluster_with_prefetch --record",
                       options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
+  if (parsed.flag("record")) {
+    if (const auto own = own_project(); !own) return bad_input(own.error());
+  }
 
   EvaluateOptions evaluate_options;
   evaluate_options.mode = EvaluateOptions::Mode::noise;

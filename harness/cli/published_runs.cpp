@@ -2,7 +2,9 @@
 
 #include <boost/json.hpp>
 
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
+#include "harness/cli/unfinished_searches.h"
 #include "replay/replay_report.h"
 #include "replay/trajectory.h"
 
@@ -23,7 +25,8 @@ Result<bool> has_published_run(const std::filesystem::path& path) {
 
 Result<std::vector<ReplayedSearch>> published_runs(const std::filesystem::path& root) {
   std::vector<ReplayedSearch> runs;
-  for (const std::filesystem::path& path : recorded_trajectories(root)) {
+  std::vector<std::string> left_out;  // told where searches are replayed
+  for (const std::filesystem::path& path : finished_trajectories(root, left_out)) {
     const Result<bool> published = has_published_run(path);
     if (!published) return published.error();
     if (!*published) continue;
@@ -47,8 +50,8 @@ std::string published_runs_text(const std::vector<ReplayedSearch>& runs,
 std::string published_runs_markdown(const std::vector<ReplayedSearch>& runs) {
   std::string text;
   for (const ReplayedSearch& run : runs) {
-    text += "\n" + to_markdown(round_table(run)) + "\n" + run.header.name + ": " +
-            published_run_caption(run) + "\n";
+    text += "\n" + to_markdown(round_table(run)) + "\n" +
+            markdown_text(run.header.name + ": " + published_run_caption(run)) + "\n";
   }
   return text;
 }

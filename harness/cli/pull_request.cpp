@@ -10,16 +10,22 @@
 #include "harness/base/files.h"
 #include "harness/base/harness_digest.h"
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
+#include "harness/cli/generated_parts.h"
 #include "harness/cli/leaderboard.h"
+#include "harness/cli/pictures.h"
 #include "harness/cli/pull_request_rules.h"
+#include "harness/cli/recorded.h"
 #include "harness/cli/references.h"
+#include "harness/cli/scratch_folder.h"
 #include "harness/compile/compile.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/records/contradictions.h"
+#include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
 #include "ops/catalog.h"
@@ -55,20 +61,6 @@ void examine_content(const fs::path& root, const ChangedFile& file, Complaints& 
   }
 }
 
-/// Git does not see what is neither file nor link nor folder.
-void examine_special_files(const fs::path& root, Complaints& complaints) {
-  for (const char* folder : {"generated", "results", "trajectories"}) {
-    std::error_code status;
-    for (fs::recursive_directory_iterator it(root / folder, status), end; !status && it != end;
-         it.increment(status)) {
-      const fs::file_status kind = it->symlink_status(status);
-      if (fs::is_regular_file(kind) || fs::is_directory(kind) || fs::is_symlink(kind)) continue;
-      complaints.push_back({one_line(fs::relative(it->path(), root).string(), longest_path),
-                            "a pipe, a socket or a device: expected files"});
-    }
-  }
-}
-
 /// The part of a page that people write.
 std::string written_part(const std::string& page) {
   std::string rest = page;
@@ -97,24 +89,31 @@ std::map<std::string, std::string> rows_by_kernel(const std::string& text) {
 /// Everything that is found out about a pull request.
 class PullRequest {
  public:
-  PullRequest(const fs::path& root, const PullRequestOptions& options)
-      : root_(root), options_(options), git_(root) {}
+  /// `head`: a folder for a copy of HEAD, empty.
+  PullRequest(const fs::path& work_tree, const fs::path& head, const PullRequestOptions& options)
+      : work_tree_(work_tree), root_(head), options_(options), git_(work_tree) {}
 
   Result<Ok> examine() {
     Result<std::string> base = git_.merge_base(options_.base);
     if (!base) return base.error();
     base_ = std::move(*base);
+    const Result<std::string> head = git_.run({"rev-parse", "HEAD"});
+    if (!head) return head.error();
+    head_commit_ = head->substr(0, head->find('\n'));
     Result<std::vector<ChangedFile>> changes = git_.changes_since(base_);
     if (!changes) return changes.error();
+    if (Result<Ok> copied = git_.copy_of_head(root_); !copied) return copied;
+    if (Result<Ok> told = tell_uncommitted(); !told) return told;
     files_ = sort_out(*changes, candidates_in_base());
     for (const ChangedFile& file : *changes) examine_content(root_, file, files_.complaints);
-    examine_special_files(root_, files_.complaints);
-    examine_page();
+    for (const std::string& path : files_.pages) examine_written_page(path);
+    examine_readme();
     examine_program();
     if (files_.candidates.size() == 1) examine_candidate();
     for (const std::string& path : files_.benches) examine_bench(path);
     for (const std::string& path : files_.trajectories) examine_trajectory(path);
     if (candidate_) examine_origin();
+    examine_generated_parts(*changes);
     if (candidate_ && files_.benches.empty()) examine_missing_result();
     return measure();
   }
@@ -144,7 +143,62 @@ class PullRequest {
     return folders;
   }
 
-  void examine_page() {
+  /// What is judged is what would be merged.
+  Result<Ok> tell_uncommitted() {
+    constexpr std::size_t most_named = 20;
+    constexpr std::size_t longest_name = 300;
+    const Result<std::vector<std::string>> paths = git_.uncommitted();
+    if (!paths) return paths.error();
+    for (std::size_t i = 0; i < std::min(most_named, paths->size()); ++i) {
+      left_.push_back("commit " + one_line((*paths)[i], longest_name) +
+                      ": HEAD is judged, which has it not, or otherwise");
+    }
+    if (paths->size() > most_named) {
+      left_.push_back("commit " + counted(paths->size() - most_named, "other file"));
+    }
+    return Ok{};
+  }
+
+  /// A page that people write.
+  void examine_written_page(const std::string& path) {
+    const Result<std::string> now = read_file(root_ / path);
+    if (!now) return;
+    for (const std::string& line : page_complaints(git_.content(base_, path).value_or(""), *now)) {
+      complain(path, line);
+    }
+  }
+
+  /// Made again from the records: of what the candidate's pull request may bring, README.md and the
+  /// pictures. The rest was refused already.
+  void examine_generated_parts(const std::vector<ChangedFile>& changes) {
+    const auto add = [&](const std::vector<GeneratedComplaint>& found) {
+      for (const GeneratedComplaint& one : found) complain(one.file, one.message);
+    };
+    const Result<std::vector<GeneratedComplaint>> readme = stale_readme(root_);
+    if (!readme) {
+      // Else a record is bad, which was spoken of.
+      if (files_.complaints.empty()) {
+        complain("README.md", "its generated part cannot be made: " + readme.error().message);
+      }
+      return;
+    }
+    add(*readme);
+    const auto shows = [](const ChangedFile& file) {
+      return file.path.starts_with("results/") || file.path.starts_with("trajectories/") ||
+             file.path == "README.md";
+    };
+    if (std::none_of(changes.begin(), changes.end(), shows)) return;
+    const Result<std::vector<GeneratedComplaint>> pictures = stale_pictures(root_);
+    if (pictures) return add(*pictures);
+    for (const ChangedFile& file : changes) {
+      if (!file.path.starts_with("results/pictures/")) continue;
+      complain(file.path,
+               "cannot be compared with what the records give: " + pictures.error().message);
+    }
+    left_.push_back("compare results/pictures: " + pictures.error().message);
+  }
+
+  void examine_readme() {
     const std::optional<std::string> before = git_.content(base_, "README.md");
     const Result<std::string> now = read_file(root_ / "README.md");
     if (before && now && written_part(*before) != written_part(*now)) {
@@ -210,12 +264,25 @@ class PullRequest {
                            "row alone");
       }
     }
-    if (const Result<Bench> good = load_bench_of(root_, root_ / path); !good) {
+    examine_device(path);
+    if (const Result<Bench> good = load_record(root_, root_ / path); !good) {
       std::istringstream lines(good.error().message);
       for (std::string line; std::getline(lines, line);) complain(path, without_root(line, path));
     }
     const Result<Bench> bench = read_bench(root_ / path);
     if (candidate_ && bench) examine_row(path, *bench);
+  }
+
+  /// A record's bounds follow from its device: a pull request brings times, not another GPU.
+  void examine_device(const std::string& path) {
+    const std::optional<std::string> text = git_.content(base_, path);
+    if (!text) return;
+    const Result<boost::json::value> json = parse_json(*text, "the base's record");
+    const Result<Bench> before =
+        json ? bench_from_json(*json, "the base's record") : Result<Bench>(json.error());
+    const Result<Bench> now = read_bench(root_ / path);
+    if (!before || !now) return;
+    for (const std::string& line : unlike_device_before(*before, *now)) complain(path, line);
   }
 
   std::string without_root(const std::string& line, const std::string& path) const {
@@ -251,6 +318,9 @@ class PullRequest {
     }
     const Replay replay = replay_exactly(root_ / path);
     if (!replay.interruption) {
+      for (const std::string& line : unlike_known_device(replay.search.header.device)) {
+        complain(path, "header: " + line);
+      }
       for (const ReplayedCandidate& one : replay.search.candidates) recorded_[path][one.id] = one;
       const Result<Signer> signer = signer_of_file(root_ / path, allowed_signers_path(root_));
       if (signer && signer->kind == Signer::Kind::invalid) {
@@ -316,23 +386,26 @@ class PullRequest {
     if (!bench) return bench.error();
     measured_ = bench->rows.front();
     measured_on_ = bench->device_name;
-    const fs::path path = bench_path(root_, bench->device_name);
-    before_ = git_.content(base_, fs::relative(path, root_).string());
+    const fs::path path = bench_path("", bench->device_name);
+    before_ = git_.content(base_, path.string());
     if (measured_->status != Status::passed || !files_.complaints.empty()) return Ok{};
-    const Result<fs::path> recorded = record_bench(root_, *bench);
+    const Result<fs::path> recorded = record_bench(work_tree_, *bench);
     if (!recorded) return recorded.error();
     left_.clear();
-    left_.push_back("commit " + fs::relative(*recorded, root_).string());
+    left_.push_back("commit " + fs::relative(*recorded, work_tree_).string() +
+                    ", and what `rekernel report --readme` makes of it");
     return Ok{};
   }
 
   std::string ranks_text() const;
   std::string verdict_text() const;
 
-  const fs::path& root_;
+  const fs::path& work_tree_;
+  const fs::path& root_;  ///< the copy of HEAD, which is judged
   const PullRequestOptions& options_;
   Git git_;
   std::string base_;
+  std::string head_commit_;
   std::string folder_;
   PullRequestFiles files_;
   std::optional<Candidate> candidate_;
@@ -344,34 +417,24 @@ class PullRequest {
   std::vector<std::string> left_;
 };
 
-/// Words of strangers as code: nothing in them is a link, a mention or HTML.
-std::string as_code(const std::string& text) {
-  constexpr std::size_t longest = 600;
-  std::string inside;
-  for (const char character : one_line(text, longest)) {
-    inside += character == '`' ? '\'' : character;
-  }
-  return inside.empty() ? "" : "`` " + inside + " ``";
-}
-
 Table resource_table(const std::vector<ResourceUse>& uses) {
   Table table;
   table.columns = {{.heading = "target"},
-                   {.heading = "kernel"},
+                   {.heading = "kernel", .markdown = true},
                    {.heading = "registers", .right_aligned = true},
                    {.heading = "of a block, of 65536", .right_aligned = true},
                    {.heading = "shared memory", .right_aligned = true},
                    {.heading = "of", .right_aligned = true},
                    {.heading = "spills", .right_aligned = true}};
   for (const ResourceUse& use : uses) {
-    table.rows.push_back({use.target, as_code(use.kernel), std::to_string(use.registers),
+    table.rows.push_back({use.target, markdown_code(use.kernel), std::to_string(use.registers),
                           std::to_string(use.block_registers), std::to_string(use.shared_bytes),
                           std::to_string(use.shared_limit), std::to_string(use.spill_bytes)});
   }
   return table;
 }
 
-/// "rank 2 of 4 (before: the best was online with 0.5111 ms; slower by 3.1% ± 0.4)"
+/// "rank 2 of 4 (before: the best was online with 0.5111 ms; this one takes 3.1% ± 0.4 longer)"
 std::string PullRequest::ranks_text() const {
   Bench before;
   if (before_) {
@@ -392,12 +455,12 @@ std::string PullRequest::ranks_text() const {
   });
   if (place == now.end() || place->rank == 0) return "";
   std::string text = "Rank " + std::to_string(place->rank) + " of " + std::to_string(now.size()) +
-                     " on " + as_code(measured_on_);
+                     " on " + markdown_code(measured_on_);
   if (!then.empty() && then.front().rank == 1) {
-    text += "; before, the best was " + as_code(then.front().row->kernel) + " with " +
+    text += "; before, the best was " + markdown_code(then.front().row->kernel) + " with " +
             milliseconds(then.front().row->median_ns) + " ms";
     if (const auto difference = difference_text(*then.front().row, *measured_)) {
-      text += ": " + *difference;
+      text += "; against it, the time is " + *difference;
     }
   } else {
     text += "; before, there was none";
@@ -409,28 +472,30 @@ std::string PullRequest::verdict_text() const {
   if (!measured_) return "";
   const BenchRow& row = *measured_;
   std::string text = "### Verdict: " + std::string(to_string(row.status)) + "\n\n";
-  if (!row.message.empty()) text += as_code(row.message) + "\n\n";
+  if (!row.message.empty()) text += markdown_code(row.message) + "\n\n";
   if (row.status != Status::passed) return text;
   Bench bench;
   bench.rows = {row};
   text += to_markdown(bench_table(bench, {})) + "\n" + ranks_text();
   text += "Largest error " + row.max_error + " (library " + row.library_max_error + "), " +
           row.tolerance_share + " of the tolerance.\n";
-  if (!row.badge_notes.empty()) text += "Badges refused: " + as_code(row.badge_notes) + "\n";
+  if (!row.badge_notes.empty()) text += "Badges refused: " + markdown_code(row.badge_notes) + "\n";
   return text + "\n";
 }
 
 std::string PullRequest::markdown() const {
   constexpr std::size_t most_complaints = 60;
-  std::string text = "<!-- rekernel-verify -->\n## rekernel verify\n\n";
-  text += candidate_ ? "Candidate: " + as_code(folder_) + "\n\n" : "";
+  // The line that .github/comment.sh looks for.
+  std::string text = "## rekernel verify\n\nCommit " + markdown_code(head_commit_) + ", onto " +
+                     markdown_code(base_) + ".\n\n";
+  text += candidate_ ? "Candidate: " + markdown_code(folder_) + "\n\n" : "";
   if (files_.complaints.empty()) {
     text += "No complaints.\n\n";
   } else {
     text += "### " + counted(files_.complaints.size(), "complaint") + "\n\n";
     for (std::size_t i = 0; i < std::min(most_complaints, files_.complaints.size()); ++i) {
-      text += "- " + as_code(files_.complaints[i].file) + ": " +
-              as_code(files_.complaints[i].message) + "\n";
+      text += "- " + markdown_code(files_.complaints[i].file) + ": " +
+              markdown_code(files_.complaints[i].message) + "\n";
     }
     if (files_.complaints.size() > most_complaints) {
       text += "- and " + std::to_string(files_.complaints.size() - most_complaints) + " more\n";
@@ -441,7 +506,7 @@ std::string PullRequest::markdown() const {
   if (!uses_.empty()) text += "### Resources\n\n" + to_markdown(resource_table(uses_)) + "\n";
   if (!left_.empty()) {
     text += "### Left to do\n\n";
-    for (const std::string& one : left_) text += "- " + as_code(one) + "\n";
+    for (const std::string& one : left_) text += "- " + markdown_code(one) + "\n";
   }
   return text;
 }
@@ -451,10 +516,14 @@ boost::json::object PullRequest::json() const {
   for (const PullRequestComplaint& one : files_.complaints) {
     complaints.push_back({{"file", one.file}, {"message", one.message}});
   }
-  boost::json::object result{
-      {"schema", 1},          {"base", base_},      {"complaints", std::move(complaints)},
-      {"candidate", nullptr}, {"verdict", nullptr}, {"left", boost::json::value_from(left_)},
-      {"comment", markdown()}};
+  boost::json::object result{{"schema", 1},
+                             {"base", base_},
+                             {"commit", head_commit_},
+                             {"complaints", std::move(complaints)},
+                             {"candidate", nullptr},
+                             {"verdict", nullptr},
+                             {"left", boost::json::value_from(left_)},
+                             {"comment", markdown()}};
   if (candidate_) result["candidate"] = folder_;
   if (measured_) result["verdict"] = to_string(measured_->status);
   return result;
@@ -463,7 +532,9 @@ boost::json::object PullRequest::json() const {
 }  // namespace
 
 int verify_pull_request(const fs::path& root, const PullRequestOptions& options) {
-  PullRequest request(root, options);
+  const Result<ScratchFolder> head = ScratchFolder::make("head");
+  if (!head) return bad_input(head.error());
+  PullRequest request(root, head->path(), options);
   if (const Result<Ok> examined = request.examine(); !examined) return bad_input(examined.error());
   if (options.comment) {
     if (Result<Ok> written = write_file_atomically(*options.comment, request.markdown());

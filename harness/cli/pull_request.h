@@ -15,7 +15,8 @@ struct PullRequestOptions {
   bool json = false;
 };
 
-/// Judges the checkout as a pull request onto a commit; the exit status.
+/// Judges HEAD, not the work tree, as a pull request onto a commit; the exit status. What is not
+/// committed is named.
 int verify_pull_request(const std::filesystem::path& root, const PullRequestOptions& options);
 
 }  // namespace rekernel

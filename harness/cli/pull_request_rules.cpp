@@ -59,7 +59,11 @@ bool belongs(const ChangedFile& file, const std::vector<std::string>& parts,
     files.candidates.insert(file.path.substr(0, file.path.rfind('/')));
     return true;
   }
-  if (parts.front() == "generated" && parts.size() == 3) return name == "README.md";
+  if (parts.front() == "generated" && parts.size() == 3) {
+    if (name != "README.md") return false;
+    files.pages.insert(file.path);
+    return true;
+  }
   if (parts.front() == "results" && parts.size() == 3 && name == "bench.json") {
     if (file.kind != 'D') files.benches.insert(file.path);
     return true;
@@ -71,6 +75,7 @@ bool belongs(const ChangedFile& file, const std::vector<std::string>& parts,
   if (file.path == "README.md") return true;
   if (parts.front() == "trajectories" && parts.size() == 2) {
     if (name.ends_with(".jsonl") && file.kind != 'D') files.trajectories.insert(file.path);
+    if (name.ends_with(".md")) files.pages.insert(file.path);
     return name.ends_with(".jsonl") || name.ends_with(".jsonl.sig") || name.ends_with(".md");
   }
   return false;
@@ -88,7 +93,71 @@ void examine_kind(const ChangedFile& file, PullRequestFiles& files) {
   if (file.kind == 'D') complain("deleted: a pull request adds a candidate and takes nothing away");
 }
 
+std::string problem_of(const std::string& path) { return path_parts(path).at(1); }
+
+/// Pages and signatures come with what they are of.
+void examine_company(const std::vector<ChangedFile>& changes, PullRequestFiles& files) {
+  for (const ChangedFile& file : changes) {
+    const std::string& path = file.path;
+    if (path.starts_with("generated/") && files.pages.contains(path)) {
+      const bool of_candidate =
+          std::any_of(files.candidates.begin(), files.candidates.end(),
+                      [&](const auto& folder) { return problem_of(folder) == problem_of(path); });
+      if (!of_candidate) {
+        files.complaints.push_back({path, "the page of a problem for which no candidate comes"});
+      }
+    } else if (path.starts_with("trajectories/") &&
+               (path.ends_with(".md") || path.ends_with(".jsonl.sig"))) {
+      const std::string stem = path.substr(0, path.find('.'));
+      if (!files.trajectories.contains(stem + ".jsonl")) {
+        files.complaints.push_back({path, "of a search that does not come with it"});
+      }
+    }
+  }
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// What begins a tag, a comment or the like.
+bool has_html(const std::string& line) {
+  for (std::size_t at = 0; (at = line.find('<', at)) != std::string::npos; ++at) {
+    const char next = at + 1 < line.size() ? line[at + 1] : ' ';
+    const bool letter = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z');
+    if (letter || next == '/' || next == '!' || next == '?') return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::vector<std::string> page_complaints(const std::string& before, const std::string& now) {
+  const std::vector<std::string> old = lines_of(before);
+  std::vector<std::string> complaints;
+  std::size_t kept = 0;
+  std::size_t number = 0;
+  for (const std::string& line : lines_of(now)) {
+    ++number;
+    if (kept < old.size() && line == old[kept]) {
+      ++kept;
+      continue;
+    }
+    const std::string place = "line " + std::to_string(number) + ": ";
+    if (has_html(line)) complaints.push_back(place + "HTML: expected Markdown without tags");
+    if (line.find("![") != std::string::npos)
+      complaints.push_back(place + "a picture: take it out");
+  }
+  if (kept < old.size()) {
+    complaints.push_back("line " + std::to_string(kept + 1) +
+                         " of the base's page changed or is gone: a candidate adds to a page, and "
+                         "changes nothing in it");
+  }
+  return complaints;
+}
 
 PullRequestFiles sort_out(const std::vector<ChangedFile>& changes,
                           const std::set<std::string>& in_base) {
@@ -118,6 +187,7 @@ PullRequestFiles sort_out(const std::vector<ChangedFile>& changes,
                                 "choose another name for yours"});
   }
   files.candidates = std::move(fresh);
+  examine_company(changes, files);
   if (files.candidates.size() > 1) {
     for (const std::string& folder : files.candidates) {
       files.complaints.push_back({folder, "one of " + std::to_string(files.candidates.size()) +

@@ -23,6 +23,7 @@ struct PullRequestFiles {
   std::set<std::string> candidates;  ///< folders that are new: "generated/softmax/mine"
   std::set<std::string> trajectories;
   std::set<std::string> benches;  ///< results/*/bench.json
+  std::set<std::string> pages;    ///< that people write: a problem's, a search's
   std::vector<PullRequestComplaint> complaints;
 };
 
@@ -30,6 +31,10 @@ struct PullRequestFiles {
 /// its page. `in_base`: the candidate folders of the base commit.
 PullRequestFiles sort_out(const std::vector<ChangedFile>& changes,
                           const std::set<std::string>& in_base);
+
+/// What a candidate may not do to a page that people wrote: change or take out lines, bring HTML or
+/// pictures. `before` is empty for a new one.
+std::vector<std::string> page_complaints(const std::string& before, const std::string& now);
 
 /// What a launch needs beside what a chip has: registers of a block, shared memory.
 struct ResourceUse {

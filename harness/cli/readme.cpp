@@ -4,7 +4,9 @@
 #include <functional>
 
 #include "harness/base/files.h"
+#include "harness/base/markdown.h"
 #include "harness/cli/published_runs.h"
+#include "harness/cli/recorded.h"
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "harness/records/report.h"
@@ -25,7 +27,7 @@ Result<std::string> result_tables(const std::filesystem::path& root) {
   if (!published) return published.error();
   std::vector<Bench> benches;
   for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench_of(root, path);
+    Result<Bench> bench = load_record(root, path);
     if (!bench) return bench.error();
     benches.push_back(std::move(*bench));
   }
@@ -33,8 +35,8 @@ Result<std::string> result_tables(const std::filesystem::path& root) {
   std::ranges::stable_sort(benches, std::ranges::greater(), references_timed);
   std::string text;
   for (const Bench& bench : benches) {
-    text +=
-        "\n" + to_markdown(bench_table(bench, *published)) + "\n" + bench_caption(bench) + ".\n";
+    text += "\n" + to_markdown(bench_table(bench, *published)) + "\n" +
+            markdown_text(bench_caption(bench)) + ".\n";
   }
   return text + "\n";
 }

@@ -7,6 +7,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/cli/extract.h"
+#include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compile.h"
 #include "replay/metrics.h"
 #include "replay/replay_report.h"
@@ -240,9 +241,11 @@ int replay_command(const std::vector<std::string>& arguments) {
       paths.push_back(trajectory_path(project_root(), name));
     }
   } else {
-    paths = recorded_trajectories(project_root());
+    std::vector<std::string> left_out;
+    paths = finished_trajectories(project_root(), left_out);
+    for (const std::string& line : left_out) std::cerr << line << "\n";
   }
-  if (paths.empty()) return bad_input({"no trajectory is recorded yet"});
+  if (paths.empty()) return bad_input({"no finished trajectory is recorded yet"});
   if ((parsed.has("extract") || parsed.flag("csv")) && paths.size() != 1) {
     return bad_input({"--extract and --csv: expected one trajectory"});
   }

@@ -1,24 +1,20 @@
 #include "harness/records/report.h"
 
-#include <stdlib.h>
-
 #include <boost/json.hpp>
 #include <iostream>
-#include <set>
+#include <map>
 
-#include "harness/audit/errors.h"
-#include "harness/audit/gallery.h"
-#include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/generated_parts.h"
+#include "harness/cli/pictures.h"
 #include "harness/cli/published_runs.h"
-#include "harness/cli/readme.h"
 #include "harness/cli/report_data.h"
 #include "harness/cli/report_html.h"
 #include "harness/cli/results.h"
-#include "harness/records/noise.h"
 
 namespace rekernel {
 
@@ -27,53 +23,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The pictures of results/pictures/ that the README shows, by their names there.
-std::set<std::string> pictures_of(const std::string& readme) {
-  constexpr std::string_view folder = "(results/pictures/";
-  std::set<std::string> names;
-  for (std::size_t at = 0; (at = readme.find(folder, at)) != std::string::npos;) {
-    at += folder.size();
-    const std::size_t end = readme.find(')', at);
-    if (end != std::string::npos) names.insert(readme.substr(at, end - at));
-  }
-  return names;
-}
-
-/// Makes a report, and keeps of it the pictures that the README shows.
-Result<Ok> rewrite_pictures(const fs::path& root, const std::string& readme) {
-  const std::set<std::string> names = pictures_of(readme);
-  if (names.empty()) return Ok{};
-  std::string scratch = (fs::temp_directory_path() / "rekernel-pictures-XXXXXX").string();
-  if (!::mkdtemp(scratch.data())) return Error{scratch + ": cannot be made"};
-  RecordComplaints complaints(root);
-  Result<Ok> done = write_html_report(report_data(complaints), fs::path(scratch) / "report");
-  for (auto name = names.begin(); done && name != names.end(); ++name) {
-    Result<std::string> picture = read_file(fs::path(scratch) / "report" / "pictures" / *name);
-    done = picture ? write_file_atomically(root / "results" / "pictures" / *name, *picture)
-                   : Result<Ok>(Error{"README.md: the report has no picture " + *name});
-  }
-  std::error_code ignored;
-  fs::remove_all(scratch, ignored);
-  return done;
-}
-
 /// All or nothing: what cannot be made leaves every page as it is. The pictures come last.
 int rewrite_pages(const fs::path& root) {
-  std::vector<std::pair<const char*, Result<std::string>>> pages;
-  pages.emplace_back("README.md", generated_readme(root));
-  pages.emplace_back("tests/adversarial/README.md", gallery_page(root));
-  pages.emplace_back("harness/TIMING.md", timing_page(root));
-  pages.emplace_back("ops/TOLERANCES.md", tolerances_page(root));
-  pages.emplace_back("tests/mutants/README.md", mutants_page(root));
-  for (const auto& [name, page] : pages) {
-    if (!page) return bad_input(page.error());
-  }
-  for (const auto& [name, page] : pages) {
-    Result<Ok> written = write_file_atomically(root / name, *page);
+  const Result<std::map<std::string, std::string>> pages = generated_pages(root);
+  if (!pages) return bad_input(pages.error());
+  for (const auto& [name, page] : *pages) {
+    Result<Ok> written = write_file_atomically(root / name, page);
     if (!written) return bad_input(written.error());
   }
-  const Result<Ok> pictures = rewrite_pictures(root, *pages.front().second);
-  return pictures ? exit_good : bad_input(pictures.error());
+  const auto pictures = make_pictures(root, pages->at("README.md"));
+  if (!pictures) return bad_input(pictures.error());
+  for (const auto& [name, picture] : *pictures) {
+    Result<Ok> written = write_file_atomically(root / "results" / "pictures" / name, picture);
+    if (!written) return bad_input(written.error());
+  }
+  return exit_good;
 }
 
 /// What cannot be read is named here and on the pages; the rest is made.
@@ -99,7 +63,7 @@ int print_text(const RecordedResults& results, const TableFormat& format) {
 int print_markdown(const RecordedResults& results) {
   for (const auto& [path, bench] : results.benches) {
     std::cout << to_markdown(bench_table(bench, results.published)) << "\n"
-              << bench_caption(bench) << "\n";
+              << markdown_text(bench_caption(bench)) << "\n";
   }
   std::cout << published_runs_markdown(results.published_runs);
   return exit_good;
@@ -134,8 +98,11 @@ int report_command(const std::vector<std::string>& arguments) {
   if (parsed.exit_status) return *parsed.exit_status;
   if (Result<Ok> checked = check_outputs(parsed); !checked) return bad_input(checked.error());
 
+  if (parsed.flag("readme")) {
+    const Result<fs::path> own = own_project();
+    return own ? rewrite_pages(*own) : bad_input(own.error());
+  }
   const fs::path root = project_root();
-  if (parsed.flag("readme")) return rewrite_pages(root);
   if (parsed.has("html")) return write_pages(root, parsed.get<std::string>("html"));
   const Result<RecordedResults> results = load_results(root);
   if (!results) return bad_input(results.error());

@@ -9,7 +9,9 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/cli/compile_all.h"
+#include "harness/cli/recorded.h"
 #include "harness/cli/references.h"
+#include "harness/records/known_devices.h"
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "harness/records/report.h"
@@ -192,14 +194,17 @@ json::object device_json(const Bench& bench, const json::value& recorded) {
   }
   json::object ceilings;  // every rate that was measured, by the name that the record gives it
   for (const auto& [key, value] : recorded.at("ceilings").get_object()) ceilings[key] = value;
+  // What an unknown device's record claims is shown, and counted nowhere.
+  const bool known = find_known_device(bench.device_name) != nullptr;
   return {{"name", bench.device_name},
+          {"known", known},
           {"sm", bench.sm},
           {"multiprocessors", bench.multiprocessors},
           {"l2_bytes", bench.l2_bytes},
           {"caption", bench_caption(bench)},
           {"ceilings", std::move(ceilings)},
           {"rows", std::move(rows)},
-          {"fast_p", fast_p_steps(bench)}};
+          {"fast_p", known ? fast_p_steps(bench) : json::array{}}};
 }
 
 /// The device's folder below results/, whatever of it can be read.
@@ -207,7 +212,7 @@ json::object folder_json(const fs::path& folder, RecordComplaints& complaints) {
   json::object device;
   const fs::path path = folder / "bench.json";
   if (std::error_code ignored; fs::exists(path, ignored)) {
-    const Result<Bench> bench = load_bench_of(folder.parent_path().parent_path(), path);
+    const Result<Bench> bench = load_record(folder.parent_path().parent_path(), path);
     const Result<json::value> recorded = read_json_file(path);
     if (bench && recorded) {
       device = device_json(*bench, *recorded);

@@ -4,6 +4,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/published_runs.h"
+#include "harness/cli/recorded.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
@@ -17,7 +18,7 @@ Result<RecordedResults> load_results(const std::filesystem::path& root) {
   if (!published) return published.error();
   results.published = std::move(*published);
   for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench_of(root, path);
+    Result<Bench> bench = load_record(root, path);
     if (!bench) return bench.error();
     results.benches.emplace_back(std::filesystem::relative(path, root), std::move(*bench));
   }

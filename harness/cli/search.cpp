@@ -3,13 +3,16 @@
 #include <chrono>
 #include <iostream>
 #include <mutex>
+#include <optional>
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/cli/launchers.h"
 #include "harness/cli/search_options.h"
+#include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compiler_message.h"
+#include "harness/gpu/choice.h"
 #include "replay/model_files.h"
 #include "replay/model_openai.h"
 #include "replay/model_recorded.h"
@@ -148,6 +151,31 @@ int report_end(const ParsedArguments& parsed, const ReplayedSearch& search, cons
                                                                 : exit_bad_input;
 }
 
+/// While it lives and afterwards, as long as the search has not ended, git does not see its file.
+/// That this cannot be is no reason to end a search.
+class IgnoredUntilItEnds {
+ public:
+  IgnoredUntilItEnds() { update(); }
+  IgnoredUntilItEnds(const IgnoredUntilItEnds&) = delete;
+  IgnoredUntilItEnds& operator=(const IgnoredUntilItEnds&) = delete;
+  ~IgnoredUntilItEnds() { update(); }
+
+ private:
+  static void update() {
+    if (const Result<fs::path> own = own_project()) (void)ignore_unfinished_searches(*own).ok();
+  }
+};
+
+/// Why replies that cost money would wait for a GPU; nothing where one is there, or nobody pays.
+std::optional<std::string> why_nothing_is_evaluated(const ParsedArguments& parsed) {
+  const bool asks = parsed.get<std::string>("replies") == "openai" && !parsed.flag("stop");
+  const bool here = parsed.get<std::string>("launcher") == "local";
+  if (!asks || !here || parsed.flag("without-gpu")) return std::nullopt;
+  const Result<std::vector<VisibleGpu>> gpus = visible_gpus();
+  if (!gpus) return gpus.error().message;
+  return gpus->empty() ? std::optional<std::string>("no GPU") : std::nullopt;
+}
+
 /// Where the models are asked in another way than is recorded, a person should see it.
 void tell_endpoints(const ChosenSearch& chosen, Notices& notices) {
   for (const Endpoint& endpoint : chosen.endpoints) {
@@ -191,6 +219,9 @@ int search_command(const std::vector<std::string>& arguments) {
 
   const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("name"));
   if (parsed.flag("status")) return print_status(parsed, path);
+  if (const Result<fs::path> own = own_project(); !own && path != parsed.get<std::string>("name")) {
+    return bad_input(own.error());
+  }
   const bool existed = fs::exists(path);
   if (resumes(parsed) && !existed) return bad_input({path.string() + ": nothing to resume"});
   Result<Trajectory> trajectory = Trajectory::open(path, Trajectory::Access::append);
@@ -215,6 +246,17 @@ int search_command(const std::vector<std::string>& arguments) {
     if (!existed) fs::remove(path);
     return bad_input(launched.error());
   }
+  if (const auto reason = why_nothing_is_evaluated(parsed)) {
+    if (!existed) fs::remove(path);
+    std::cerr << wrapped(
+                     "nothing is asked for, since nothing here can judge the answers (" + *reason +
+                         "): the same command goes on where there is a GPU; --launcher slurm or "
+                         "command sends candidates to one, and --without-gpu asks all the same",
+                     page_columns, 2)
+              << "\n";
+    return exit_waiting;
+  }
+  const IgnoredUntilItEnds keep_out_of_git;
   tell_endpoints(*chosen, notices);
   DeviceEvaluator evaluator(std::move(launched->options));
 

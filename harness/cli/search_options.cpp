@@ -292,6 +292,8 @@ po::options_description search_options() {
       "endpoints", text(),
       "openai: JSON file with all of these by model; ~/.config/rekernel/endpoints.json by default")(
       "concurrency", po::value<std::int64_t>()->default_value(4), "openai: requests at once")(
+      "without-gpu", po::bool_switch(),
+      "openai: ask although there is no GPU here; the candidates wait for one")(
       "from", text(), "recorded: the trajectory whose replies to use")(
       "rounds", number(), "rounds (5)")("ideas", number(), "ideas in a round (2)")(
       "branches", number(), "implementations of an idea (2)")(

@@ -4,16 +4,17 @@
 #include <sstream>
 
 #include "harness/audit/errors.h"
-#include "harness/audit/gallery.h"
-#include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/cli/compile_all.h"
+#include "harness/cli/generated_parts.h"
+#include "harness/cli/pictures.h"
 #include "harness/cli/pull_request.h"
-#include "harness/cli/readme.h"
+#include "harness/cli/recorded.h"
+#include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/noise.h"
@@ -67,7 +68,7 @@ Result<Ok> check_results(const std::filesystem::path& root,
   std::vector<BenchRow> rows;
   std::vector<std::pair<std::filesystem::path, Bench>> benches;
   for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_bench_of(root, path);
+    Result<Bench> bench = load_record(root, path);
     if (!bench) {
       complain_by_line(bench.error().message, complaints);
       continue;
@@ -124,13 +125,18 @@ RecordedCandidates check_trajectories(const std::filesystem::path& root,
                                       const std::vector<Candidate>& candidates,
                                       Complaints& complaints) {
   RecordedCandidates recorded;
-  const std::vector<std::filesystem::path> paths = recorded_trajectories(root);
+  std::vector<std::string> left_out;
+  const std::vector<std::filesystem::path> paths = finished_trajectories(root, left_out);
+  for (const std::string& line : left_out) std::cout << line << "\n";
   Progress progress;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     const std::string name = "trajectories/" + paths[i].filename().string();
     progress.step(i, paths.size(), "replaying recorded searches");
     const Replay replay = replay_exactly(paths[i]);
     if (replay.interruption) complain_by_line(replay.interruption->message, complaints);
+    for (const std::string& line : unlike_known_device(replay.search.header.device)) {
+      complaints.push_back(name + ": header: " + line);
+    }
     const Result<Signer> signer = signer_of_file(paths[i], allowed_signers_path(root));
     if (!signer || signer->kind == Signer::Kind::invalid) {
       complaints.push_back(
@@ -150,42 +156,18 @@ RecordedCandidates check_trajectories(const std::filesystem::path& root,
   return recorded;
 }
 
-Result<Ok> check_readme(const std::filesystem::path& root, Complaints& complaints) {
-  Result<std::string> expected = generated_readme(root);
-  if (!expected) return expected.error();
-  Result<std::string> present = read_file(root / "README.md");
-  if (!present) return present.error();
-  if (*expected != *present) {
-    complaints.push_back(
-        "README.md: its tables are not those of results/ and trajectories/; run `rekernel report "
-        "--readme`");
+Result<Ok> check_generated_parts(const std::filesystem::path& root, Complaints& complaints) {
+  const auto add = [&](const std::vector<GeneratedComplaint>& found) {
+    for (const GeneratedComplaint& one : found) complaints.push_back(one.file + ": " + one.message);
+  };
+  const Result<std::vector<GeneratedComplaint>> pages = stale_pages(root);
+  if (!pages) return pages.error();
+  add(*pages);
+  if (const Result<std::vector<GeneratedComplaint>> pictures = stale_pictures(root)) {
+    add(*pictures);
+  } else {
+    std::cout << "results/pictures: not compared: " << pictures.error().message << "\n";
   }
-  return Ok{};
-}
-
-/// A page whose generated part is made by `generate`.
-Result<Ok> check_page(const std::filesystem::path& root, const char* page,
-                      Result<std::string> (*generate)(const std::filesystem::path&),
-                      const char* source, Complaints& complaints) {
-  Result<std::string> expected = generate(root);
-  if (!expected) return expected.error();
-  Result<std::string> present = read_file(root / page);
-  if (!present) return present.error();
-  if (*expected != *present) {
-    complaints.push_back(std::string(page) + ": its tables are not those of " + source +
-                         "; run `rekernel report --readme`");
-  }
-  return Ok{};
-}
-
-Result<Ok> check_pages(const std::filesystem::path& root, Complaints& complaints) {
-  Result<Ok> read =
-      check_page(root, "tests/adversarial/README.md", gallery_page, "the fixtures", complaints);
-  if (read) read = check_page(root, "harness/TIMING.md", timing_page, "results/", complaints);
-  if (read) read = check_page(root, "ops/TOLERANCES.md", tolerances_page, "results/", complaints);
-  if (read)
-    read = check_page(root, "tests/mutants/README.md", mutants_page, "results/", complaints);
-  if (!read) return read;
   Result<std::vector<std::string>> stale = stale_errors(root);
   if (!stale) return stale.error();
   complaints.insert(complaints.end(), stale->begin(), stale->end());
@@ -237,8 +219,9 @@ int verify_project(const std::filesystem::path& root) {
   if (Result<Ok> read = check_results(root, *candidates, recorded, complaints); !read) {
     return bad_input(read.error());
   }
-  if (Result<Ok> read = check_readme(root, complaints); !read) return bad_input(read.error());
-  if (Result<Ok> read = check_pages(root, complaints); !read) return bad_input(read.error());
+  if (Result<Ok> read = check_generated_parts(root, complaints); !read) {
+    return bad_input(read.error());
+  }
   if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
   // They name files and quote texts of strangers.

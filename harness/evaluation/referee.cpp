@@ -43,7 +43,7 @@ class Handed {
   std::size_t next_ = 0;
 };
 
-/// For a verdict, the floor needs the rate of the best library product.
+/// For a verdict, the ceiling needs the rate of the best library product.
 std::vector<std::string> needed_references(const RequestedEvaluation& request,
                                            const ReferenceSource& source) {
   std::vector<std::string> ids = request.options.references;

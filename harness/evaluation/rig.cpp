@@ -123,7 +123,7 @@ void Rig::measure_matrix_rate() {
   libraries->lend(result, Access::read_and_write);
   const Result<std::int64_t> rate =
       libraries->measure_matrix_rate(source.matrix_rate_reference, matrix_extent);
-  if (rate) matrix_rate = *rate;  // else the floor counts bytes alone
+  if (rate) matrix_rate = *rate;  // else the ceiling counts bytes alone
   libraries->forget();
 }
 

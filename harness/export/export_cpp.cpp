@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/compile/compile.h"
 #include "harness/export/export.h"
@@ -441,7 +442,8 @@ std::vector<ExportedFile> export_to_cpp(const ExportSource& source) {
   std::vector<ExportedFile> files;
   files.push_back({words["file"] + ".h", filled("kernel.h.in", words)});
   files.push_back({"test.cpp", filled("test.cpp.in", words)});
-  words["idea"] = idea;
+  words["idea"] = markdown_text(idea);
+  words["origin"] = markdown_text(words["origin"]);
   files.push_back({"README.md", filled("README.cpp.md.in", words)});
   return files;
 }

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/compile/compile.h"
 #include "harness/export/export.h"
@@ -143,7 +144,10 @@ std::vector<ExportedFile> export_to_pytorch(const ExportSource& source) {
   }
   files.push_back({"pyproject.toml", filled("package/pyproject.toml.in", words)});
   files.push_back({"test_" + words.at("function") + ".py", filled("package/test.py.in", words)});
-  files.push_back({"README.md", filled("README.pytorch.md.in", words)});
+  TemplateWords page = words;
+  page["idea"] = markdown_text(words.at("idea"));
+  page["origin"] = markdown_text(words.at("origin"));
+  files.push_back({"README.md", filled("README.pytorch.md.in", page)});
   return files;
 }
 

@@ -16,6 +16,8 @@
 #include "harness/evaluation/check.h"
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/statistics.h"
+#include "harness/records/ceiling_spread.h"
+#include "harness/records/known_devices.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -498,6 +500,8 @@ std::vector<std::string> contradictions(const Bench& bench, const std::string& w
   for (const std::string& line : contradictions_of_summaries(bench)) {
     found.push_back(where + ": " + line);
   }
+  for (const std::string& line : unlike_known_device(bench)) found.push_back(where + ": " + line);
+  for (const std::string& line : outlying_ceilings(bench)) found.push_back(where + ": " + line);
   std::set<std::string> names;
   for (std::size_t i = 0; i < bench.rows.size(); ++i) {
     const BenchRow& row = bench.rows[i];

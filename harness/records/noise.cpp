@@ -6,6 +6,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/records/record.h"
@@ -188,7 +189,8 @@ Result<std::string> timing_page(const fs::path& root) {
   for (const fs::path& recorded : recorded_noises(root)) {
     Result<NoiseRecord> record = load_noise(recorded);
     if (!record) return record.error();
-    tables += "\n" + to_markdown(noise_table(*record)) + "\n" + caption(*record) + ".\n";
+    tables +=
+        "\n" + to_markdown(noise_table(*record)) + "\n" + markdown_text(caption(*record)) + ".\n";
   }
   if (tables.empty()) tables = "\nNot measured yet.\n";
   Result<Ok> replaced = replace_section(*page, "noise", tables + "\n", path);

@@ -326,12 +326,16 @@ void note_device(Bench& bench, const EvaluationReport& report) {
 
 void note_device(Bench& bench, const Bench& from) {
   bench.device_name = from.device_name;
-  bench.sm = from.sm;
-  bench.multiprocessors = from.multiprocessors;
-  bench.l2_bytes = from.l2_bytes;
-  bench.clock_khz = from.clock_khz;
-  bench.memory_clock_khz = from.memory_clock_khz;
-  bench.memory_bus_bits = from.memory_bus_bits;
+  // A search's record need not know all of its device.
+  const auto take = [](auto& into, const auto& value) {
+    if (value != std::decay_t<decltype(value)>{}) into = value;
+  };
+  take(bench.sm, from.sm);
+  take(bench.multiprocessors, from.multiprocessors);
+  take(bench.l2_bytes, from.l2_bytes);
+  take(bench.clock_khz, from.clock_khz);
+  take(bench.memory_clock_khz, from.memory_clock_khz);
+  take(bench.memory_bus_bits, from.memory_bus_bits);
 }
 
 DeviceProperties device_of(const Bench& bench) {

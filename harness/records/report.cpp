@@ -4,6 +4,7 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/records/known_devices.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -186,8 +187,10 @@ std::string bench_caption(const Bench& bench) {
   for (const auto& [component, version] : bench.toolchain) {
     versions.push_back(component + " " + version);
   }
-  std::string text = bench.device_name + " (sm " + bench.sm + ", " +
-                     std::to_string(bench.multiprocessors) + " SMs)";
+  std::string text =
+      bench.device_name + " (sm " + bench.sm + ", " + std::to_string(bench.multiprocessors) +
+      " SMs" +
+      (find_known_device(bench.device_name) ? ")" : std::string("; ") + not_a_known_device + ")");
   if (!dates.empty()) {
     text += ", measured " + *dates.begin();
     if (dates.size() > 1) text += " to " + *dates.rbegin();

@@ -145,12 +145,10 @@ std::string signed_text(const Bench& bench, const BenchRow& row) {
       boost::json::object{{"device", record.at("device")}, {"row", record.at("rows").at(0)}});
 }
 
-Result<int> sign_rows(Bench& bench, const fs::path& key, const std::string& kernel) {
+Result<int> sign_row(Bench& bench, const fs::path& key, const std::string& kernel) {
   int signatures = 0;
   for (BenchRow& row : bench.rows) {
-    if (!row.signature.empty() || (!kernel.empty() && row.problem + "/" + row.kernel != kernel)) {
-      continue;
-    }
+    if (!row.signature.empty() || row.problem + "/" + row.kernel != kernel) continue;
     const Result<std::string> signature = sign(signed_text(bench, row), key);
     if (!signature) return signature.error();
     row.signature = without_armour(*signature);

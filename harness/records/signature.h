@@ -33,9 +33,8 @@ Result<Signer> signer_of(std::string_view text, const std::string& signature,
 /// What a row's signature is of: the device and the row without its signature, so that rows keep
 /// theirs when files are merged.
 std::string signed_text(const Bench& bench, const BenchRow& row);
-/// Signs every row that has no signature yet, and of `kernel` ("softmax/online") alone where that
-/// is not empty; how many.
-Result<int> sign_rows(Bench& bench, const std::filesystem::path& key, const std::string& kernel);
+/// Signs the row of `kernel` ("softmax/online") if it is there and has no signature yet; how many.
+Result<int> sign_row(Bench& bench, const std::filesystem::path& key, const std::string& kernel);
 /// Fills in every row's `signer`. The error names the rows to which their signature does not
 /// belong.
 Result<Ok> identify_signers(Bench& bench, const std::string& where,

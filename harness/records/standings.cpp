@@ -4,6 +4,7 @@
 
 #include "harness/base/text.h"
 #include "harness/evaluation/statistics.h"
+#include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 
 namespace rekernel {
@@ -29,6 +30,12 @@ std::string rate(const std::optional<double>& per_second, double unit) {
   return per_second ? printed("%.0f", *per_second / unit) : none;
 }
 
+std::string verdict_in(const Standing& place) {
+  if (!place.stale.empty()) return "stale: " + place.stale;
+  const std::string verdict = verdict_of(*place.row);
+  return place.unranked.empty() ? verdict : "unranked: " + place.unranked + "; " + verdict;
+}
+
 }  // namespace
 
 std::vector<Standing> standings(const Bench& bench, const std::string& problem,
@@ -37,8 +44,13 @@ std::vector<Standing> standings(const Bench& bench, const std::string& problem,
   for (const BenchRow& row : bench.rows) {
     if (row.problem == problem) places.push_back({&row, 0, staleness ? staleness(row) : ""});
   }
+  // Its bounds are those of its own word.
+  if (!find_known_device(bench.device_name)) {
+    for (Standing& one : places) one.unranked = std::string("the device is ") + not_a_known_device;
+  }
   const auto counts = [](const Standing& one) {
-    return one.row->status == Status::passed && one.row->median_ns > 0 && one.stale.empty();
+    return one.row->status == Status::passed && one.row->median_ns > 0 && one.stale.empty() &&
+           one.unranked.empty();
   };
   std::stable_sort(places.begin(), places.end(), [&](const Standing& a, const Standing& b) {
     if (counts(a) != counts(b)) return counts(a);
@@ -53,13 +65,14 @@ std::vector<Standing> standings(const Bench& bench, const std::string& problem,
 
 std::optional<std::string> difference_text(const BenchRow& from, const BenchRow& to) {
   if (from.samples_ns.empty() || to.samples_ns.empty()) return std::nullopt;
-  const Percent percent = percent_of_reference(from.samples_ns, to.samples_ns);
+  // The new time divided by the old one, so that what takes twice as long is 100% slower.
+  const Percent percent = percent_of_reference(to.samples_ns, from.samples_ns);
   const double half_width = (percent.high - percent.low) / 2.0;
   const std::string interval = " ± " + printed("%.1f", half_width);
   if (percent.low <= 100.0 && percent.high >= 100.0)
     return "no difference seen (" + interval.substr(1) + "%)";
-  if (percent.value > 100.0) return "faster by " + percent_text(percent.value - 100.0) + interval;
-  return "slower by " + percent_text(100.0 - percent.value) + interval;
+  if (percent.value < 100.0) return percent_text(100.0 - percent.value) + interval + " shorter";
+  return percent_text(percent.value - 100.0) + interval + " longer";
 }
 
 Table standings_table(const std::vector<Standing>& places) {
@@ -83,7 +96,7 @@ Table standings_table(const std::vector<Standing>& places) {
                           row.median_ns > 0 ? milliseconds(row.median_ns) : none, headline_of(row),
                           rate(rates.bytes_per_s, 1e9), rate(rates.operations_per_s, 1e12),
                           clock > 0 ? std::to_string(clock) : none, row.measured, row.signer,
-                          one.stale.empty() ? verdict_of(row) : "stale: " + one.stale});
+                          verdict_in(one)});
   }
   return table;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/json.h"
+#include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 
@@ -190,7 +191,10 @@ std::vector<std::string> left_out(const Table& table, const TextStyle& style) {
 }
 
 std::string to_markdown(const Table& table) {
-  auto escaped = [](const std::string& cell) {
+  const auto cell_text = [&](const std::string& cell, std::size_t column) {
+    if (column >= table.columns.size() || !table.columns[column].markdown) {
+      return markdown_text(cell);
+    }
     std::string text;
     for (const char character : visible_lines(cell, cell.size())) {
       if (character == '|') text += '\\';
@@ -205,7 +209,7 @@ std::string to_markdown(const Table& table) {
   text += "\n";
   for (const auto& row : table.rows) {
     text += "|";
-    for (const std::string& cell : row) text += " " + escaped(cell) + " |";
+    for (std::size_t i = 0; i < row.size(); ++i) text += " " + cell_text(row[i], i) + " |";
     text += "\n";
   }
   return text;

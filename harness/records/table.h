@@ -20,7 +20,8 @@ struct Table {
     std::string short_heading;  ///< empty: the heading
     /// Of a column of verdicts: how the good ones begin; the others stand out on a terminal.
     std::string good;
-    std::string neutral;  ///< of such a column: the cell that is neither good nor bad
+    std::string neutral;    ///< of such a column: the cell that is neither good nor bad
+    bool markdown = false;  ///< the cells are Markdown that we made; others are shown as they are
   };
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;
@@ -37,7 +38,7 @@ struct TextStyle {
 std::string to_text(const Table& table, const TextStyle& style = {});
 /// The headings that to_text leaves out.
 std::vector<std::string> left_out(const Table& table, const TextStyle& style);
-/// A GitHub-flavoured Markdown table; pipes in cells are escaped.
+/// A GitHub-flavoured Markdown table. Cells are text: what is Markdown or HTML in them is escaped.
 std::string to_markdown(const Table& table);
 /// RFC 4180, with the headings as the first record and lines that end in "\n".
 std::string to_csv(const Table& table);

@@ -10,6 +10,7 @@ class Device:
         self.folder = data["folder"]
         self.name = data["name"]
         self.caption = data.get("caption", "")
+        self.known = data.get("known", True)  # else its figures count nowhere
         self.ceilings = data.get("ceilings", {})
         self.rows = data.get("rows", [])
         self.fast_p = data.get("fast_p", [])

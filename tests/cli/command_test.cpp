@@ -359,6 +359,36 @@ TEST_F(ExtractCommand, RefusesToRecordWhatHasNoPlaceOrDidNotPass) {
   EXPECT_FALSE(fs::exists(folder_ / "generated/conv2d/port")) << "nothing was written";
 }
 
+TEST_F(Command, OutsideOfAProjectItSaysWhichIsReadAndWritesIntoNone) {
+  const std::string folder = folder_.path().string();
+  const std::string note = "rekernel: the working directory is in no project: using " +
+                           std::string(REKERNEL_SOURCE_DIR) +
+                           ", which this program was built from\n";
+  const ProgramOutcome listed = rekernel_program("list", folder);
+  EXPECT_EQ(listed.exit_status, 0) << listed.output;
+  EXPECT_TRUE(listed.output.starts_with(note)) << listed.output;
+  EXPECT_EQ(listed.output.find(note, 1), std::string::npos) << "said once";
+  for (const char* command :
+       {"new softmax stray", "report --readme", "results merge x.json", "bench softmax --record",
+        "noise softmax --record", "errors softmax --record", "search stray --problem softmax",
+        "results sign softmax/x --key x"}) {
+    const ProgramOutcome outcome = rekernel_program(command, folder);
+    EXPECT_EQ(outcome.exit_status, 2) << command << outcome.output;
+    EXPECT_NE(outcome.output.find("the working directory is in no project, and nothing is written "
+                                  "elsewhere"),
+              std::string::npos)
+        << command << outcome.output;
+  }
+  EXPECT_FALSE(fs::exists(fs::path(REKERNEL_SOURCE_DIR) / "generated/softmax/stray"));
+  EXPECT_FALSE(fs::exists(fs::path(REKERNEL_SOURCE_DIR) / "trajectories/stray.jsonl"));
+  // With a project there, that is the one: a program that was carried to another machine.
+  for (const char* name : {"generated", "results"}) fs::create_directories(folder_ / name);
+  const ProgramOutcome made = rekernel_program("new softmax stray", folder);
+  EXPECT_EQ(made.exit_status, 0) << made.output;
+  EXPECT_TRUE(fs::exists(folder_ / "generated/softmax/stray/kernel.cu"));
+  EXPECT_EQ(made.output.find("no project"), std::string::npos) << made.output;
+}
+
 TEST_F(Command, EvaluateWithoutAGpuSaysSo) {
   if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
   ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);

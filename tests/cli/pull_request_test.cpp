@@ -37,7 +37,7 @@ class NvrtcPullRequest : public ::testing::Test {
   void SetUp() override {
     fs::create_directories(root_ / "trajectories");
     for (const char* part : {"README.md", "generated", "results", "ops", "reference", "harness",
-                             "trajectories/softmax.jsonl"}) {
+                             "trajectories/softmax.jsonl", "trajectories/conv2d-13-rounds.jsonl"}) {
       fs::copy(fs::path(REKERNEL_SOURCE_DIR) / part, root_ / part, fs::copy_options::recursive);
     }
     run("git init -q -b main . && git config user.name Somebody && "
@@ -57,7 +57,13 @@ class NvrtcPullRequest : public ::testing::Test {
     const ProgramOutcome outcome = in_shell(root_, command);
     ASSERT_EQ(outcome.exit_status, 0) << command << "\n" << outcome.output;
   }
+  void commit() { run("git add -A && git commit -q --allow-empty -m mine"); }
+  /// Of what is committed, which is everything.
   ProgramOutcome verify(const std::string& options = "base --gpu off") {
+    commit();
+    return verify_as_it_is(options);
+  }
+  ProgramOutcome verify_as_it_is(const std::string& options = "base --gpu off") {
     return in_shell(root_, program("verify " + options));
   }
   /// The record of the H200, with a change.
@@ -86,7 +92,10 @@ TEST_F(NvrtcPullRequest, ACandidateIsWelcomeAndTheGpuIsLeft) {
   const Result<std::string> comment = read_file(root_ / "comment.md");
   ASSERT_TRUE(comment.ok());
   EXPECT_EQ(*comment, told.at("comment").as_string());
-  EXPECT_TRUE(comment->starts_with("<!-- rekernel-verify -->\n")) << *comment;
+  const std::string head = in_shell(root_, "git rev-parse HEAD | tr -d '\\n'").output;
+  EXPECT_TRUE(comment->starts_with("## rekernel verify\n\nCommit `` " + head + " ``, onto `` "))
+      << *comment;
+  EXPECT_EQ(told.at("commit").as_string(), head);
   EXPECT_NE(comment->find("| sm_80 | `` "), std::string::npos) << *comment;
 }
 
@@ -103,7 +112,6 @@ TEST_F(NvrtcPullRequest, AScaffoldIsNoIdea) {
 TEST_F(NvrtcPullRequest, EverythingThatMayNotBeThereIsNamedAtOnce) {
   run("echo '// mine' >> harness/cli/main.cpp && echo '// mine' >> ops/softmax.cpp && "
       "ln -s kernel.cu generated/softmax/mine/link && "
-      "mkfifo generated/softmax/mine/pipe && "
       "head -c 100 /dev/zero > trajectories/mine.md && "
       "echo mine >> generated/layernorm/ring_with_lead/kernel.cu && "
       "echo more >> README.md && mkdir -p .github && echo x > .github/x.yml && "
@@ -114,10 +122,10 @@ TEST_F(NvrtcPullRequest, EverythingThatMayNotBeThereIsNamedAtOnce) {
   for (const char* complaint :
        {"harness/cli/main.cpp: the harness judges the kernel",
         "ops/softmax.cpp: the problems decide what is right", "generated/softmax/mine/link: a link",
-        "generated/softmax/mine/pipe: a pipe", "trajectories/mine.md: binary",
-        "generated/layernorm/ring_with_lead: the name exists", "README.md: changed outside",
-        ".github/x.yml: workflows run with rights", "generated/softmax/mine/kernel.cu: executable",
-        "trajectories/softmax.jsonl: deleted", "generated/softmax/mine: one of 2 candidates",
+        "trajectories/mine.md: binary", "generated/layernorm/ring_with_lead: the name exists",
+        "README.md: changed outside", ".github/x.yml: workflows run with rights",
+        "generated/softmax/mine/kernel.cu: executable", "trajectories/softmax.jsonl: deleted",
+        "generated/softmax/mine: one of 2 candidates",
         "generated/layernorm/second: one of 2 candidates"}) {
     EXPECT_NE(outcome.output.find(complaint), std::string::npos) << complaint << "\n"
                                                                  << outcome.output;
@@ -191,7 +199,8 @@ TEST_F(NvrtcPullRequest, AResultThatContradictsItselfIsRefused) {
 }
 
 TEST_F(NvrtcPullRequest, ABaseThatIsNotThereIsBadInput) {
-  run("git add -A && git commit -q -m mine && git checkout -q --orphan alone && "
+  commit();
+  run("git checkout -q --orphan alone && "
       "git commit -q -m alone && git clone -q --depth 1 \"file://$PWD\" shallow");
   for (const auto& [base, reason] :
        {std::pair<const char*, const char*>{"nowhere", "nowhere: no commit of this clone"},
@@ -209,9 +218,95 @@ TEST_F(NvrtcPullRequest, ABaseThatIsNotThereIsBadInput) {
       << shallow.output;
 }
 
+TEST_F(NvrtcPullRequest, WhatIsCommittedIsJudged) {
+  // A kernel that nobody committed is none.
+  const ProgramOutcome untracked = verify_as_it_is();
+  EXPECT_EQ(untracked.exit_status, 1) << untracked.output;
+  EXPECT_NE(untracked.output.find("generated/: no new candidate"), std::string::npos);
+  EXPECT_NE(untracked.output.find("left: commit generated/softmax/mine/kernel.cu: HEAD is judged"),
+            std::string::npos)
+      << untracked.output;
+  // Nor is the fix of an error.
+  run("cp generated/softmax/mine/kernel.cu good.cu && "
+      "echo 'nonsense' >> generated/softmax/mine/kernel.cu && git add generated && "
+      "git commit -q -m broken && mv good.cu generated/softmax/mine/kernel.cu");
+  const ProgramOutcome broken = verify_as_it_is();
+  EXPECT_EQ(broken.exit_status, 1) << broken.output;
+  EXPECT_NE(broken.output.find("generated/softmax/mine/kernel.cu: for sm_80: "), std::string::npos)
+      << broken.output;
+  EXPECT_NE(broken.output.find("left: commit generated/softmax/mine/kernel.cu"), std::string::npos);
+  // And what is broken in the work tree alone breaks nothing; the repository stays as it is.
+  run("git add generated && git commit -q -m fixed && git status --porcelain > ../before; "
+      "echo 'nonsense' >> generated/softmax/mine/kernel.cu");
+  const ProgramOutcome good = verify_as_it_is();
+  EXPECT_EQ(good.exit_status, 0) << good.output;
+  EXPECT_NE(good.output.find("0 complaints"), std::string::npos) << good.output;
+  EXPECT_EQ(in_shell(root_, "git diff --cached --stat; git worktree list | wc -l").output, "1\n");
+}
+
+TEST_F(NvrtcPullRequest, ARecordDoesNotMakeItsOwnBounds) {
+  change_record([](json::object& record) {
+    record.at("device").as_object()["l2_bytes"] = 1'000'000'000'000;
+    json::object& row = record.at("rows").as_array().at(8).as_object();
+    row.at("ceilings").as_object()["copy_bytes_per_s"] = 21'000'000'000'000;
+    row.at("references").as_object()["<img src=x>"] = {{"unavailable", "so"}};
+  });
+  const ProgramOutcome outcome = verify();
+  EXPECT_EQ(outcome.exit_status, 1);
+  for (const char* complaint : {"device.l2_bytes: 1000000000000, before 62914560",
+                                "device.l2_bytes: 1000000000000, but NVIDIA H200 has 62914560",
+                                "ceilings.copy_bytes_per_s: 21000000000000 is +",
+                                "changed: a pull request brings its own"}) {
+    EXPECT_NE(outcome.output.find(std::string("results/h200/bench.json: ") + complaint) ==
+                      std::string::npos
+                  ? outcome.output.find(complaint)
+                  : 0,
+              std::string::npos)
+        << complaint << "\n"
+        << outcome.output;
+  }
+}
+
+TEST_F(NvrtcPullRequest, WhatIsMadeOfRecordsIsMadeAgain) {
+  run("sed -i '0,/| 0.6017 |/s//| 0.0001 |/' README.md && git diff --quiet HEAD -- README.md && "
+      "exit 1; sed -i 's|</svg>|<script>1</script></svg>|' results/pictures/reference-h200.svg && "
+      "echo '<svg/>' > results/pictures/mine.svg && "
+      "sed -i 's/0.5489/0.1489/' generated/softmax/README.md && "
+      "printf '\\n<img src=x>\\n![a](b)\\n' >> generated/softmax/README.md && "
+      "echo 'A fine day.' >> generated/conv2d/README.md && "
+      "echo 'Words.' > trajectories/other.md");
+  const ProgramOutcome outcome = verify();
+  EXPECT_EQ(outcome.exit_status, 1);
+  for (const char* complaint :
+       {"README.md: its generated part is not that of results/ and trajectories/",
+        "generated/softmax/README.md: line 15 of the base's page changed or is gone",
+        ": HTML: expected Markdown without tags", ": a picture: take it out",
+        "generated/conv2d/README.md: the page of a problem for which no candidate comes",
+        "trajectories/other.md: of a search that does not come with it"}) {
+    EXPECT_NE(outcome.output.find(complaint), std::string::npos) << complaint << "\n"
+                                                                 << outcome.output;
+  }
+  // Without what draws, a changed picture is a complaint all the same.
+  const bool drawn = outcome.output.find("left: compare results/pictures") == std::string::npos;
+  for (const char* complaint :
+       {drawn ? "results/pictures/reference-h200.svg: not the picture that the records give"
+              : "results/pictures/reference-h200.svg: cannot be compared",
+        drawn ? "results/pictures/mine.svg: no generator makes it"
+              : "results/pictures/mine.svg: cannot be compared"}) {
+    EXPECT_NE(outcome.output.find(complaint), std::string::npos) << complaint << "\n"
+                                                                 << outcome.output;
+  }
+}
+
 class GpuPullRequest : public NvrtcPullRequest {};
 
 TEST_F(GpuPullRequest, AVerdictBecomesAResultAndARank) {
+  // `report --readme` makes the pages of the fixtures as well.
+  for (const char* part : {"tests/adversarial", "tests/mutants", "tests/honest"}) {
+    fs::create_directories(root_ / part);
+    fs::copy(fs::path(REKERNEL_SOURCE_DIR) / part, root_ / part, fs::copy_options::recursive);
+  }
+  run("git add tests && git commit -q -m tests && git tag -f base");
   const ProgramOutcome outcome = verify("base --gpu on --comment comment.md");
   ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
   const Result<std::string> comment = read_file(root_ / "comment.md");
@@ -222,9 +317,23 @@ TEST_F(GpuPullRequest, AVerdictBecomesAResultAndARank) {
   EXPECT_EQ(best.exit_status, 0) << best.output;
   EXPECT_NE(best.output.find("| mine |"), std::string::npos) << best.output;
   // With the result committed, nothing is left to complain of.
-  run("rm comment.md && git add -A && git commit -q -m mine");
+  run("rm comment.md && " + program("report --readme"));
   const ProgramOutcome again = verify();
   EXPECT_EQ(again.exit_status, 0) << again.output;
+}
+
+TEST(PullRequestPages, AreAddedToAndBringNoHtml) {
+  EXPECT_TRUE(page_complaints("a\nb\n", "a\nnew, where x < 3 <= y\nb\nmore\n").empty());
+  EXPECT_TRUE(page_complaints("<b>ours</b>\n", "<b>ours</b>\nmore\n").empty());
+  const auto changed = page_complaints("a\nb\nc\n", "a\nc\n");
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_TRUE(changed[0].starts_with("line 2 of the base's page changed or is gone")) << changed[0];
+  for (const char* line : {"<script>", "</td>", "<!-- results:end -->", "<?x"}) {
+    EXPECT_EQ(page_complaints("", line),
+              std::vector<std::string>{"line 1: HTML: expected Markdown without tags"});
+  }
+  EXPECT_EQ(page_complaints("", "![x](y)"),
+            std::vector<std::string>{"line 1: a picture: take it out"});
 }
 
 TEST(PullRequestFilesTest, OneCandidateWithItsSearchResultAndPage) {

@@ -62,9 +62,10 @@ class Results : public ::testing::Test {
           {timed("online", 582'000, "2026-11-20"), timed("steady", 700'010, "2026-11-02"),
            timed("third", 800'000, "2026-11-20")});
   }
-  void write(const std::string& path, std::vector<BenchRow> rows) const {
+  void write(const std::string& path, std::vector<BenchRow> rows,
+             const std::string& device = "NVIDIA H200") const {
     Bench bench;
-    bench.device_name = "NVIDIA H200";
+    bench.device_name = device;
     bench.sm = "9.0";
     bench.multiprocessors = 132;
     bench.l2_bytes = 62'914'560;
@@ -83,17 +84,83 @@ class Results : public ::testing::Test {
 TEST_F(Results, CompareSaysWhatTheIntervalsAllow) {
   const ProgramOutcome outcome = run("results compare h200 brought/bench.json");
   EXPECT_EQ(outcome.exit_status, 0);
-  EXPECT_NE(outcome.output.find("faster by 3.1% ± 0.0"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("3.0% ± 0.0 shorter"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("no difference seen (± 0.0%)"), std::string::npos)
       << outcome.output;
   EXPECT_EQ(run("results compare h200").exit_status, 2);
   EXPECT_EQ(run("results compare h200 l40s").exit_status, 2);
 }
 
+TEST_F(Results, ALongerTimeIsAShareOfTheOldOne) {
+  write("results/h200/bench.json", {timed("online", 511'200, "2026-11-01")});
+  write("brought/bench.json", {timed("online", 714'600, "2026-11-20")});
+  const ProgramOutcome outcome = run("results compare h200 brought/bench.json");
+  EXPECT_NE(outcome.output.find("39.8% ± 0.0 longer"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("different GPUs"), std::string::npos) << outcome.output;
+}
+
+TEST_F(Results, CompareSaysThatTwoGpusAreTwoGpus) {
+  write("brought/bench.json", {timed("online", 714'600, "2026-11-20")}, "NVIDIA Wonder 9000");
+  for (const char* options : {"", " --csv"}) {
+    const ProgramOutcome outcome =
+        run(std::string("results compare h200 brought/bench.json") + options);
+    EXPECT_EQ(outcome.exit_status, 0);
+    EXPECT_NE(outcome.output.find("A and B were measured on different GPUs"), std::string::npos)
+        << outcome.output;
+  }
+}
+
+TEST_F(Results, MergeRefusesAnotherDevice) {
+  // The table knows what an H200 is; of an unknown one, the record that is there does.
+  fs::create_directories(folder_ / "results/wonder_9000");
+  write("results/wonder_9000/bench.json", {timed("online", 600'000, "2026-11-01")},
+        "NVIDIA Wonder 9000");
+  write("brought/bench.json", {timed("online", 582'000, "2026-11-20")}, "NVIDIA Wonder 9000");
+  const fs::path brought = folder_ / "brought/bench.json";
+  boost::json::value record = *read_json_file(brought);
+  record.at("device").as_object()["l2_bytes"] = 1'000'000'000'000;
+  std::ofstream(brought) << pretty_json(record);
+  const Result<std::string> before = read_file(folder_ / "results/wonder_9000/bench.json");
+  const ProgramOutcome outcome = run("results merge brought/bench.json");
+  EXPECT_EQ(outcome.exit_status, 2);
+  EXPECT_NE(outcome.output.find("brought/bench.json: measured on another device than what is "
+                                "recorded: device.l2_bytes: 1000000000000, before 62914560"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_EQ(*read_file(folder_ / "results/wonder_9000/bench.json"), *before);
+}
+
+TEST_F(Results, AReferenceThatNobodyHasIsRefused) {
+  boost::json::value record = *read_json_file(recorded());
+  record.at("rows").at(0).at("references").as_object()["<b>cudnn</b>"] = {
+      {"unavailable", "not here"}};
+  std::ofstream(recorded()) << pretty_json(record);
+  for (const char* command : {"results best", "report --markdown"}) {
+    const ProgramOutcome outcome = run(command);
+    EXPECT_EQ(outcome.exit_status, 2) << outcome.output;
+  }
+  EXPECT_NE(run("results best")
+                .output.find("rows[0] (softmax/online): references: "
+                             "'<b>cudnn</b>' is no reference of softmax; expected "
+                             "cudnn_softmax, pytorch_eager"),
+            std::string::npos)
+      << run("results best").output;
+}
+
+TEST_F(Results, ADeviceThatNobodyLookedAtIsShownWithoutARank) {
+  write("results/h200/bench.json", {timed("online", 600'000, "2026-11-01")});
+  fs::create_directories(folder_ / "results/wonder_9000");
+  write("results/wonder_9000/bench.json", {timed("online", 600'000, "2026-11-01")},
+        "NVIDIA Wonder 9000");
+  const ProgramOutcome csv = run("results best softmax --csv");
+  EXPECT_NE(csv.output.find("NVIDIA Wonder 9000,softmax,–,online,0.6000"), std::string::npos)
+      << csv.output;
+}
+
 TEST_F(Results, MergeTakesWhatIsNewerAndSaysWhatItKept) {
   const ProgramOutcome outcome = run("results merge brought/bench.json");
   EXPECT_EQ(outcome.exit_status, 0) << outcome.output;
-  for (const char* line : {"softmax/online: newer (2026-11-20), faster by 3.1%",
+  for (const char* line : {"softmax/online: newer (2026-11-20), 3.0% ± 0.0 shorter",
                            "softmax/steady: kept: what is recorded is of 2026-11-10",
                            "softmax/third: new, 0.8000 ms"}) {
     EXPECT_NE(outcome.output.find(line), std::string::npos) << outcome.output;
@@ -134,10 +201,12 @@ TEST_F(Results, TheLeaderboardTellsHowTheBestTimeWentDown) {
   ASSERT_EQ(run("new softmax online").exit_status, 0);
   const Result<Candidate> candidate = load_candidate(scaffold / "online");
   ASSERT_TRUE(candidate.ok());
-  const auto commit = [&](std::int64_t middle_ns, const char* day) {
+  const auto commit = [&](std::int64_t middle_ns, const char* day, std::int64_t other_ns = 0) {
     BenchRow row = timed("online", middle_ns, day);
     row.sha256 = candidate_sha256(*candidate);
-    write("results/h200/bench.json", {row});
+    std::vector<BenchRow> rows{row};
+    if (other_ns > 0) rows.push_back(timed("shorter", other_ns, day));
+    write("results/h200/bench.json", rows);
     const std::string date = std::string(day) + "T12:00:00Z";
     const ProgramOutcome made =
         testing::run_shell("git init -q -b main . && git add -A && GIT_AUTHOR_DATE=" + date +
@@ -148,13 +217,15 @@ TEST_F(Results, TheLeaderboardTellsHowTheBestTimeWentDown) {
   };
   commit(700'000, "2026-11-01");
   commit(710'000, "2026-11-05");
-  commit(600'000, "2026-11-09");
+  commit(600'000, "2026-11-09");  // measured again, on a better day: no progress
+  commit(610'000, "2026-11-12", 590'000);
+  commit(580'000, "2026-11-14", 590'000);  // measured again: the first one is no news
   const ProgramOutcome outcome = run("results best --markdown");
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_NE(outcome.output.find("## NVIDIA H200, softmax"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("| 1 | online | 0.6000 |"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("Best time: 0.7000 ms (`online`, 2026-11-01), then 0.6000 ms "
-                                "(`online`, 2026-11-09)."),
+  EXPECT_NE(outcome.output.find("| 1 | online | 0.5800 |"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("Best time: 0.6100 ms (`` online ``, 2026-11-01), then 0.5900 ms "
+                                "(`` shorter ``, 2026-11-12)."),
             std::string::npos)
       << outcome.output;
 }
@@ -174,9 +245,19 @@ TEST_F(Results, TablesShowWhoSigned) {
   EXPECT_NE(known.output.find("somebody@example.org"), std::string::npos) << known.output;
   EXPECT_NE(known.output.find("unsigned"), std::string::npos) << "the other row";
   // Rows keep their signatures in other files.
-  ASSERT_EQ(run("results merge brought/bench.json").exit_status, 0);
-  ASSERT_EQ(run("results sign --key key").exit_status, 0);
+  const ProgramOutcome merged = run("results merge brought/bench.json");
+  ASSERT_EQ(merged.exit_status, 0);
+  EXPECT_NE(merged.output.find("softmax/online: kept: what is recorded is signed by "
+                               "somebody@example.org, this is unsigned; --replace softmax/online"),
+            std::string::npos)
+      << merged.output;
+  EXPECT_EQ(load_bench(recorded())->rows[0].median_ns, 600'000);
+  ASSERT_EQ(run("results sign softmax/steady softmax/third --key key").exit_status, 0);
   EXPECT_EQ(run("results best --wide").output.find("unsigned"), std::string::npos);
+  const ProgramOutcome replaced = run("results merge brought/bench.json --replace softmax/online");
+  EXPECT_NE(replaced.output.find("softmax/online: newer"), std::string::npos) << replaced.output;
+  EXPECT_EQ(load_bench(recorded())->rows[0].median_ns, 582'000);
+  ASSERT_EQ(run("results sign softmax/online --key key").exit_status, 0);
 
   // A consistent forgery does not carry the signature.
   Result<Bench> bench = load_bench(recorded());
@@ -190,6 +271,42 @@ TEST_F(Results, TablesShowWhoSigned) {
   EXPECT_NE(refused.output.find("rows[0] (softmax/online): signature: not of this row"),
             std::string::npos)
       << refused.output;
+}
+
+TEST_F(Results, WhoSignsNamesWhatTheyMeasured) {
+  if (testing::run_shell("ssh-keygen -q -t ed25519 -N '' -f key", folder_.path().string())
+          .exit_status != 0) {
+    GTEST_SKIP() << "no ssh-keygen here";
+  }
+  fs::create_directories(folder_ / "trajectories");
+  std::ofstream(folder_ / "trajectories/softmax.jsonl") << "{}\n";
+  const std::string before = *read_file(recorded());
+  for (const auto& [what, message] : std::vector<std::pair<std::string, std::string>>{
+           {"", "expected what you measured"},
+           {"softmax", "softmax: expected PROBLEM/KERNEL for a row, or trajectories/softmax"},
+           {"softmax/nothing", "softmax/nothing: no row in results/"},
+           {"softmax/online softmax/nothing", "softmax/nothing: no row in results/"},
+           {"softmax/online --on l40s", "softmax/online: no row in results/l40s"},
+           {"trajectories/nothing", "trajectories/nothing: no recorded search"}}) {
+    const ProgramOutcome outcome = run("results sign " + what + " --key key");
+    EXPECT_EQ(outcome.exit_status, 2) << what << outcome.output;
+    EXPECT_NE(outcome.output.find(message), std::string::npos) << outcome.output;
+  }
+  EXPECT_EQ(*read_file(recorded()), before);
+  EXPECT_EQ(run("results sign trajectories/softmax --key key").exit_status, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "trajectories/softmax.jsonl.sig"));
+  EXPECT_EQ(*read_file(recorded()), before);
+
+  fs::create_directories(folder_ / "results/wonder_9000");
+  write("results/wonder_9000/bench.json", {timed("online", 600'000, "2026-11-01")},
+        "NVIDIA Wonder 9000");
+  const ProgramOutcome both = run("results sign softmax/online --key key");
+  EXPECT_EQ(both.exit_status, 2);
+  EXPECT_NE(both.output.find("measured on h200 and wonder_9000; --on says which"),
+            std::string::npos)
+      << both.output;
+  EXPECT_EQ(run("results sign softmax/online --on h200 --key key").exit_status, 0);
+  EXPECT_EQ(run("results sign softmax/online --on h200 --key key").exit_status, 2);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "harness/gpu/choice.h"
 #include "program.h"
 #include "tests/replay/fakes.h"
 #include "tests/replay/http_server.h"
@@ -31,7 +32,7 @@ class SearchCommand : public ::testing::Test {
   }
   ProgramOutcome search(const std::string& arguments, const std::string& variables = "") const {
     return testing::run_program(
-        "search " + arguments, folder_.path().string(),
+        "search --without-gpu " + arguments, folder_.path().string(),
         "XDG_CONFIG_HOME=" + (folder_ / "config").string() + " " + variables);
   }
   void expect_bad(const std::string& arguments, const std::string& part) const {
@@ -326,6 +327,60 @@ TEST_F(SearchCommand, AsksForGpusOfDifferentKindsWhenItBegins) {
   EXPECT_NE(walk.output.find("on NVIDIA H200"), std::string::npos) << walk.output;
   EXPECT_EQ(replayed("--table").exit_status, 0);
   EXPECT_EQ(search("fake --status").exit_status, 0);
+}
+
+TEST_F(SearchCommand, PaysForNothingThatNobodyCanJudge) {
+  if (visible_gpus()) GTEST_SKIP() << "this machine has a GPU";
+  HttpServer server([](int, const HttpRequest& request) { return prose(request); });
+  const ProgramOutcome outcome = testing::run_program(
+      "search s --problem softmax --rounds 1 --tries 1 --replies openai --model one --base-url " +
+          server.url(),
+      folder_.path().string(), "XDG_CONFIG_HOME=" + (folder_ / "config").string());
+  EXPECT_EQ(outcome.exit_status, 3) << outcome.output;
+  EXPECT_NE(outcome.output.find("nothing is asked for, since nothing here can judge"),
+            std::string::npos)
+      << outcome.output;
+  EXPECT_TRUE(server.requests().empty());
+  EXPECT_FALSE(fs::exists(trajectory("s")));
+}
+
+TEST_F(SearchCommand, AnUnfinishedSearchOfOnesOwnIsNobodysConcern) {
+  const auto shell = [&](const std::string& commands) {
+    return testing::run_shell(commands, folder_.path().string());
+  };
+  ASSERT_EQ(shell("git init -q -b main . && git config user.name S && "
+                  "git config user.email s@example.org")
+                .exit_status,
+            0);
+  EXPECT_EQ(search("mine --problem softmax --rounds 1").exit_status, 3);
+  const ProgramOutcome added = shell("git add -A && git status --porcelain");
+  EXPECT_EQ(added.output, "") << "git takes it along";
+  Header header = testing::small_header(1);
+  testing::FakeModel model;
+  for (const char* id : {"r1.i1.b1", "r1.i1.b2", "r1.i2.b1", "r1.i2.b2"}) {
+    model.replies[id] = testing::kernel_reply(id);
+  }
+  testing::FakeEvaluator evaluator;
+  testing::run_on_file(trajectory("done"), header, model, evaluator);
+  const ProgramOutcome all = testing::run_program("replay --table", folder_.path().string());
+  EXPECT_EQ(all.exit_status, 0) << all.output;
+  EXPECT_NE(all.output.find("trajectories/mine.jsonl: unfinished and not committed, left out"),
+            std::string::npos)
+      << all.output;
+  // Committed, it has to replay.
+  shell("git add -f trajectories/mine.jsonl && git commit -q -m mine");
+  EXPECT_NE(testing::run_program("replay --table", folder_.path().string()).exit_status, 0);
+  // Ended, a search is seen by git again.
+  shell("git rm -q --cached trajectories/mine.jsonl && git commit -q -m gone");
+  HttpServer server([](int, const HttpRequest& request) { return prose(request); });
+  EXPECT_EQ(search("ended --problem softmax --rounds 1 --branches 1 --tries 1 --replies openai "
+                   "--model one --base-url " +
+                   server.url())
+                .exit_status,
+            1);
+  EXPECT_TRUE(read_text(folder_ / "trajectories/.gitignore").ends_with("/.gitignore\n/mine.*\n"));
+  EXPECT_EQ(shell("git add -A && git status --porcelain").output,
+            "A  trajectories/done.jsonl\nA  trajectories/ended.jsonl\n");
 }
 
 }  // namespace

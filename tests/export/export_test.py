@@ -456,7 +456,7 @@ class Command(unittest.TestCase):
         candidate = SCRATCH / "strange"
         candidate.mkdir()
         plan = plan_of("softmax/cluster_with_prefetch")
-        plan["idea"] = 'ends with \\ and ??/\nnot a """ comment */ \\\\'
+        plan["idea"] = 'ends with \\ and ??/\nnot a """ comment */ <img src=x> \\\\'
         plan["workspace"] = {"class": 8, "stream": 8}
         (candidate / "kernel.json").write_text(json.dumps(plan))
         source = (ROOT / "generated/softmax/cluster_with_prefetch/kernel.cu").read_text()
@@ -468,6 +468,9 @@ class Command(unittest.TestCase):
         export(candidate, "pytorch", SCRATCH / "strange_pytorch")
         for path in (SCRATCH / "strange_pytorch").glob("**/*.py"):
             compile(path.read_text(), str(path), "exec")
+        for page in ("strange_cubin", "strange_pytorch"):
+            self.assertNotIn("<img", (SCRATCH / page / "README.md").read_text())
+            self.assertIn("&lt;img src=x&gt;", (SCRATCH / page / "README.md").read_text())
 
 
 def text_of(shape):

@@ -134,5 +134,20 @@ TEST_F(RecordedBench, ARowIsLikeItsOrigin) {
   EXPECT_EQ(unlike_origin(row, candidate.device, candidate).size(), 1u);
 }
 
+TEST(RecordedDevice, OfASearchIsTheChipOfThatName) {
+  const Replay replay = replay_exactly(trajectory_path(REKERNEL_SOURCE_DIR, "conv2d-13-rounds"));
+  DeviceFacts device = replay.search.header.device;
+  EXPECT_TRUE(unlike_known_device(device).empty());
+  device.l2_bytes = 1'000'000'000'000;
+  device.copy_bytes_per_s = 20'000'000'000'000;
+  EXPECT_EQ(unlike_known_device(device),
+            (std::vector<std::string>{
+                "device.l2_bytes: 1000000000000, but NVIDIA H200 has 62914560",
+                "device.copy_bytes_per_s: 20000000000000 is more than the memory of NVIDIA H200 "
+                "moves"}));
+  device.name = "NVIDIA Wonder 9000";
+  EXPECT_TRUE(unlike_known_device(device).empty());
+}
+
 }  // namespace
 }  // namespace rekernel

@@ -104,7 +104,7 @@ class Workflows(unittest.TestCase):
         for path in WORKFLOWS:
             workflow, text = parsed(path), path.read_text()
             # Both run the main branch's own text with more than a fork may.
-            self.assertEqual("pull_request_target" in workflow["on"], path.stem == "gpu")
+            self.assertEqual("pull_request_target" in workflow["on"], path.stem in ("gpu", "verify"))
             self.assertEqual("workflow_run" in workflow["on"], path.stem == "comment")
             self.assertEqual("self-hosted" in text, path.stem == "gpu")
         gpu = parsed(ROOT / ".github/workflows/gpu.yml")
@@ -115,9 +115,33 @@ class Workflows(unittest.TestCase):
             in_head = [step["run"] for step in steps_of(parsed(ROOT / f".github/workflows/{name}.yml"))
                        if step.get("working-directory") == "head"]
             self.assertEqual(len(in_head), 1)
-            self.assertRegex(in_head[0], r"^mkdir .*\necho .*\n\.\./base/build/rekernel verify ")
+            self.assertRegex(in_head[0], r"^mkdir .*\necho .*\necho .*\n\.\./base/build/rekernel verify ")
         comment = (ROOT / ".github/workflows/comment.yml").read_text()
         self.assertNotIn("ref: ${{ github.event.workflow_run", comment)
+
+    def test_what_judges_is_the_bases(self):
+        """A pull request brings its own verify.yml, or a workflow of the same name: neither speaks for the bot."""
+        comment = parsed(ROOT / ".github/workflows/comment.yml")
+        judges = {name: parsed(ROOT / f".github/workflows/{name}.yml") for name in ("verify", "gpu")}
+        self.assertEqual(sorted(comment["on"]["workflow_run"]["workflows"]),
+                         sorted(workflow["name"] for workflow in judges.values()))
+        self.assertIn("github.event.workflow_run.event == 'pull_request_target'", comment["jobs"]["comment"]["if"])
+        script = (ROOT / ".github/comment.sh").read_text()
+        for name, workflow in judges.items():
+            self.assertEqual(set(workflow["on"]), {"pull_request_target"}, name)
+            # It must be known by its path, with a marker of its own.
+            self.assertEqual(len(re.findall(rf"\.github/workflows/{name}\.yml\) marker='<!-- rekernel-{name} -->'",
+                                            script)), 1)
+            for step in steps_of(workflow):
+                self.assertNotIn("actions/cache", step.get("uses", ""), name)
+            commits = [step["with"]["ref"] for step in steps_of(workflow) if "checkout" in step.get("uses", "")]
+            self.assertEqual(commits, ["${{ github.event.pull_request.base.sha }}",
+                                       "${{ github.event.pull_request.head.sha }}"], name)
+            verify = next(step for step in steps_of(workflow) if step.get("name") == "Verify")
+            self.assertEqual(verify["env"]["COMMIT"], "${{ github.event.pull_request.head.sha }}")
+        sent = next(step for step in steps_of(comment) if "comment.sh" in step.get("run", ""))["env"]
+        self.assertEqual(sent["EVENT"], "${{ github.event.workflow_run.event }}")
+        self.assertEqual(sent["WORKFLOW_PATH"], "${{ github.event.workflow_run.path }}")
 
 
 if __name__ == "__main__":

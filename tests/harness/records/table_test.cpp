@@ -12,6 +12,11 @@ TEST(Table, MarkdownEscapesPipes) {
   EXPECT_EQ(to_markdown(table), "| a | b |\n|---|---:|\n| x\\|y | 1 |\n");
 }
 
+TEST(Table, MarkdownCellsAreTextUnlessTheyAreOurMarkdown) {
+  const Table table{{{.heading = "a"}, {.heading = "b", .markdown = true}}, {{"<b>`", "`x|y`"}}};
+  EXPECT_EQ(to_markdown(table), "| a | b |\n|---|---|\n| &lt;b&gt;\\` | `x\\|y` |\n");
+}
+
 TEST(Table, TextColumnsLineUp) {
   const Table table{{{"name"}, {"ms", true}}, {{"–", "1.5"}, {"longer", "10.25"}}};
   EXPECT_EQ(to_text(table), "name       ms\n–         1.5\nlonger  10.25\n");

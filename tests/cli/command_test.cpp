@@ -67,8 +67,9 @@ using Command = CommandTest;
 using NvrtcCommand = CommandTest;
 
 TEST_F(Command, EveryCommandHasHelpWithAnExample) {
-  for (const char* name : {"doctor", "list", "check", "bench", "reproduce", "evaluate", "blinding", "noise",
-                           "capture", "errors", "new", "search", "replay", "report", "verify"}) {
+  for (const char* name :
+       {"doctor", "list", "check", "bench", "reproduce", "evaluate", "blinding", "noise", "capture",
+        "errors", "new", "search", "replay", "report", "verify"}) {
     const ProgramOutcome outcome = rekernel_program(std::string(name) + " --help");
     EXPECT_EQ(outcome.exit_status, 0) << name;
     EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)

@@ -147,11 +147,11 @@ __device__ unsigned long long mix(unsigned long long x) {
 }
 
 extern "C" __global__ void digest(const unsigned short* words, unsigned long long count,
-                                  unsigned long long* sum) {
+                                  unsigned long long salt, unsigned long long* sum) {
   unsigned long long mine = 0;
   const unsigned long long step = 1ull * gridDim.x * blockDim.x;
   for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-    mine += mix(mix(i + 1) + words[i]);
+    mine += mix(mix(i + salt) + words[i]);
   }
   atomicAdd(sum, mine);
 }
@@ -336,10 +336,11 @@ ErrorStats DeviceTools::compare(const BufferView& output, DType dtype, const Buf
   return stats;
 }
 
-std::uint64_t DeviceTools::digest(const BufferView& buffer, const Stream& stream) const {
+std::uint64_t DeviceTools::digest(const BufferView& buffer, std::uint64_t salt,
+                                  const Stream& stream) const {
   clear_counter(stream);
   launch(module_.function("digest"), blocks_, stream, buffer.pointer, count_of(buffer, 2),
-         counter_.get());
+         static_cast<unsigned long long>(salt), counter_.get());
   return static_cast<std::uint64_t>(read_counter(stream));
 }
 

@@ -48,8 +48,9 @@ class DeviceTools {
   ErrorStats compare(const BufferView& output, DType dtype, const BufferView& truth,
                      const Tolerance& tolerance, double absolute_scale, const Stream& stream) const;
 
-  /// A 64-bit digest of a buffer's content; equal buffers have equal digests.
-  std::uint64_t digest(const BufferView& buffer, const Stream& stream) const;
+  /// A 64-bit digest of a buffer's content: with the same salt, equal buffers have equal digests.
+  /// Who does not know the salt cannot make another buffer with the same.
+  std::uint64_t digest(const BufferView& buffer, std::uint64_t salt, const Stream& stream) const;
 
   /// Writes the whole buffer, so that it displaces everything else from the L2 cache.
   void overwrite(const BufferView& buffer, const Stream& stream) const;

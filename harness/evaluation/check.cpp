@@ -1,6 +1,7 @@
 #include "harness/evaluation/check.h"
 
 #include <cmath>
+#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -55,7 +56,8 @@ Checker::Checker(const Problem& problem, const InputBuffers& inputs, const Devic
       stream_(stream),
       snapshot_(problem.output().bytes()),
       truth_(problem.output().elements() * size_in_bytes(DType::f64)),
-      violation_(size_in_bytes(DType::f64)) {
+      violation_(size_in_bytes(DType::f64)),
+      salt_(std::uint64_t{std::random_device()()} << 32 | std::random_device()()) {
   Bindings bindings = inputs.bindings();
   bindings[problem.output().name] = snapshot();
   bindings["truth"] = {truth_.get(), truth_.bytes()};

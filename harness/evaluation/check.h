@@ -66,8 +66,8 @@ class Checker {
   /// Errors of the snapshot for the inputs that are in place.
   ErrorStats measure_errors();
 
-  /// Equal snapshots have equal digests.
-  std::uint64_t digest() const { return tools_.digest(snapshot(), stream_); }
+  /// Equal snapshots of one evaluation have equal digests; nobody can foresee them.
+  std::uint64_t digest() const { return tools_.digest(snapshot(), salt_, stream_); }
 
  private:
   void compute_truth();
@@ -84,6 +84,7 @@ class Checker {
   bool has_truth_ = false;
   std::vector<DeviceBuffer> oracle_workspaces_;
   DeviceBuffer violation_;
+  std::uint64_t salt_;
   std::unique_ptr<Runnable> oracle_;
   std::vector<std::pair<const Invariant*, std::unique_ptr<Runnable>>> invariants_;
 };

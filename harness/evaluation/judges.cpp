@@ -105,9 +105,10 @@ Judges::Answer Judges::evaluate(const Case& one) {
       // A referee that is gone shows at the next receive.
       (void)channel_.send({to_fields(one.compiled.get())}).ok();
     } else if (word == "started") {
-      const TimedChoices choices =
-          one.options.has_the_gpu_alone() ? TimedChoices::kept : TimedChoices::dropped;
-      for (std::size_t i = 1; i < fields.size(); ++i) remember_all(fields[i], choices);
+      answer.found_out.assign(fields.begin() + 1, fields.end());
+      for (const std::string& entries : answer.found_out) {
+        remember_all(entries, TimedChoices::dropped);
+      }
       answer.began = true;
       deadline = Channel::Clock::now() + one.options.run_deadline;
     } else {

@@ -51,6 +51,9 @@ class Judges {
   struct Answer {
     std::optional<Result<EvaluationReport>> report;
     Result<ChildOutcome> death = Error{"the referee lives"};
+    /// For the cache. What rests on no time is remembered already; choices by time are worth
+    /// keeping once it is known that nobody else used the GPU.
+    std::vector<std::string> found_out;
     bool began = false;  ///< the set-up was over
     bool late = false;   ///< past the deadline of the set-up, or of what follows
   };

@@ -8,6 +8,7 @@
 #include <exception>
 #include <future>
 
+#include "harness/base/cache.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/judges.h"
 #include "harness/evaluation/lookout.h"
@@ -97,7 +98,8 @@ struct LocalLauncher::Place {
   GpuIdentity gpu;
   std::optional<GpuLock> lock;
   std::unique_ptr<Lookout> lookout;
-  std::unique_ptr<Judges> judges;  ///< off the GPU before the lock is released
+  std::unique_ptr<Judges> judges;      ///< off the GPU before the lock is released
+  std::vector<std::string> found_out;  ///< Judges::Answer::found_out of the last evaluation
   Clock::time_point idle_since;
 };
 
@@ -225,6 +227,7 @@ std::optional<EvaluationReport> LocalLauncher::judged(
   for (RunnerProcess& runner : runners) one.runners.push_back(&runner);
   for (const FileDescriptor& external : *externals) one.externals.push_back(external.get());
   Judges::Answer answer = place.judges->evaluate(one);
+  place.found_out = std::move(answer.found_out);
   if (!place.judges->can_go_on()) place.judges.reset();
 
   if (answer.report) {
@@ -271,6 +274,9 @@ EvaluationReport LocalLauncher::evaluate_alone(const Candidate& candidate,
   if (auto company = place.lookout->company()) return not_evaluated(candidate, *company);
   EvaluationReport report = start_and_wait(candidate, options, place);
   if (auto company = place.lookout->company()) return not_evaluated(candidate, *company);
+  if (report.failure.empty()) {
+    for (const std::string& entries : place.found_out) remember_all(entries, TimedChoices::kept);
+  }
   report.evaluation.conditions.graphics = place.lookout->graphics();
   return report;
 }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
 
@@ -17,6 +18,8 @@ std::optional<std::int64_t> number(const std::string& field) {
   if (code != std::errc() || at != end) return std::nullopt;
   return value;
 }
+
+constexpr std::size_t longest_text = 4096;
 
 /// Whether the driver refused to start the work, as against the work failing on the device.
 bool is_refused_launch(std::int64_t code) {
@@ -51,7 +54,7 @@ Result<RemoteRunner*> PendingRunner::ready(std::chrono::milliseconds deadline) {
   const Result<Message> first = channel_.receive(Channel::Clock::now() + deadline);
   if (!first) return first.error();
   const Fields& fields = first->fields;
-  if (fields.size() == 2 && fields[0] == "failed") return Error{fields[1]};
+  if (fields.size() == 2 && fields[0] == "failed") return Error{one_line(fields[1], longest_text)};
   if (fields != Fields{"ready"}) return Error{"the runner's first word makes no sense"};
   runner_.reset(new RemoteRunner(std::move(channel_), words_));
   words_.close();
@@ -70,6 +73,8 @@ Fields RemoteRunner::hear() {
                         RunnerFailure::Kind::gone);
   Fields& fields = message->fields;
   if (fields.empty()) throw RunnerFailure(*this, {Status::crashed, "an empty answer"});
+  // What it tells is shown, and a candidate may have reached its memory.
+  for (std::string& field : fields) field = one_line(field, longest_text);
   if (fields[0] != "cuda") return std::move(fields);
   const auto code = fields.size() == 3 ? number(fields[1]) : std::nullopt;
   if (!code) throw RunnerFailure(*this, {Status::crashed, "a malformed answer"});
@@ -132,7 +137,15 @@ Result<std::int64_t> RemoteRunner::measure_matrix_rate(const std::string& refere
 
 void RemoteRunner::forget() { ask({"forget"}); }
 
-std::string RemoteRunner::new_cache_entries() { return ask({"cache entries"}).back(); }
+std::string RemoteRunner::new_cache_entries() {
+  (void)channel_.send({"cache entries"}).ok();
+  Result<Message> answer = channel_.receive();
+  // Asked of the libraries' process alone, in which no candidate's code is.
+  if (!answer || answer->fields.size() != 2 || answer->fields[0] != "ok") {
+    throw RunnerFailure(*this, {Status::crashed, "a malformed answer"});
+  }
+  return answer->fields[1];
+}
 
 void RemoteRunner::arm(int subject, std::uint32_t ticket) {
   const Fields answer = ask({"run", std::to_string(subject), std::to_string(ticket)});

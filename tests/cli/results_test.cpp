@@ -69,6 +69,9 @@ class Results : public ::testing::Test {
     bench.sm = "9.0";
     bench.multiprocessors = 132;
     bench.l2_bytes = 62'914'560;
+    bench.clock_khz = 1'980'000;
+    bench.memory_clock_khz = 3'201'000;
+    bench.memory_bus_bits = 6144;
     bench.rows = std::move(rows);
     summarise_rows(bench);
     std::ofstream(folder_ / path) << pretty_json(to_json(bench));

@@ -15,6 +15,9 @@ Bench bench_on(const std::string& name) {
   bench.sm = "9.0";
   bench.multiprocessors = 132;
   bench.l2_bytes = 62'914'560;
+  bench.clock_khz = 1'980'000;
+  bench.memory_clock_khz = 3'201'000;
+  bench.memory_bus_bits = 6144;
   return bench;
 }
 

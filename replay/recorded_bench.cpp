@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <map>
 
+#include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/records/known_devices.h"
+#include "ops/catalog.h"
 #include "replay/outcome.h"
 
 namespace rekernel {
@@ -83,6 +85,15 @@ Result<Bench> recorded_bench(const ReplayedSearch& search, const ReplayedCandida
     bench.clock_khz = search.header.device.clock_khz;
     bench.memory_clock_khz = search.header.device.memory_clock_khz;
     bench.memory_bus_bits = search.header.device.memory_bus_bits;
+  }
+  // Searches from before these were kept: what the chip has is known.
+  if (const KnownDevice* known = find_known_device(bench.device_name)) {
+    if (bench.clock_khz == 0) bench.clock_khz = known->clock_khz;
+    if (bench.memory_clock_khz == 0) bench.memory_clock_khz = known->memory_clock_khz;
+    if (bench.memory_bus_bits == 0) bench.memory_bus_bits = known->memory_bus_bits;
+  }
+  if (row.speed_of_light_ns == 0) {
+    row.speed_of_light_ns = speed_of_light_ns(*find_problem(row.problem), device_of(bench));
   }
   bench.rows.push_back(std::move(row));
   summarise_rows(bench);

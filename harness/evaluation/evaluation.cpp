@@ -161,7 +161,7 @@ boost::json::array array_of(const std::vector<T>& values) {
 }  // namespace
 
 std::vector<std::vector<std::string>> digests_from_json(JsonReader reader) {
-  constexpr std::size_t most_digests = 64;
+  constexpr std::size_t most_digests = 4096;
   constexpr std::size_t digest_digits = 16;
   const boost::json::array* all = reader.raw().if_array();
   // Once, one input alone was run again.

@@ -24,10 +24,12 @@ constexpr int fewest_timed_checks = 12;
 /// Of stress inputs, as many different ones as this allows, and each in several runs: outputs that
 /// are equal bit for bit are judged once. A kernel that is careful in a share c of its runs, less
 /// than half where it gains by the others, escapes a stress case with a chance of c to the power of
-/// the case's runs, six of them.
+/// the case's runs: six of them, and four of large tensors, which take long to make and to judge.
 constexpr std::chrono::milliseconds stress_checks_budget{50};
 constexpr int most_inputs_per_case = 3;
 constexpr int stress_runs = 3;
+constexpr int stress_runs_on_large_tensors = 2;
+constexpr std::chrono::milliseconds judgement_of_large_tensors{3};
 constexpr int repeats = 2;
 /// Runs after which somebody looks whether the GPU is idle.
 constexpr int watched_runs = 4;
@@ -35,7 +37,7 @@ constexpr int watched_runs = 4;
 constexpr std::chrono::seconds farewell{3};
 constexpr int external_blocks = 5;
 /// The headline's second name, which shows the noise, has a sample for so many of the first.
-constexpr int samples_a_repeated_one = 2;
+constexpr int samples_a_repeated_one = 3;
 
 int affordable(std::chrono::nanoseconds budget, std::chrono::nanoseconds each) {
   return static_cast<int>(
@@ -59,7 +61,8 @@ ScheduleRequest verdict_schedule(const Problem& problem, const EvaluateOptions& 
   request.inputs_per_case =
       std::clamp(affordable(stress_checks_budget, std::max(request.stress_cases, 1) * judgement), 1,
                  most_inputs_per_case);
-  request.runs_per_case = stress_runs;
+  request.runs_per_case =
+      judgement > judgement_of_large_tensors ? stress_runs_on_large_tensors : stress_runs;
   return request;
 }
 

@@ -165,7 +165,7 @@ Verdict evaluate(const Cheat& fixture) {
   constexpr std::int64_t usual_deadline_s = 20;
   return run_evaluate(
       fixture.folder,
-      "--samples 20 --deadline " + std::to_string(fixture.deadline_s.value_or(usual_deadline_s)));
+      "--deadline " + std::to_string(fixture.deadline_s.value_or(usual_deadline_s)));
 }
 
 /// What is refused before anything is compiled.

@@ -83,12 +83,12 @@ TEST(EvaluationReport, CarriesTheDeviceAndTheDigestOfItsReferences) {
   report.device.emplace();
   report.device->clock_khz = 1'980'000;
   report.device->memory_clock_khz = 3'201'000;
-  report.device->memory_bus_bits = 6144;
+  report.device->memory_bus_bits = 6016;
   const Result<EvaluationReport> read = report_from_json(boost::json::serialize(to_json(report)));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->device->clock_khz, 1'980'000);
   EXPECT_EQ(read->device->memory_clock_khz, 3'201'000);
-  EXPECT_EQ(read->device->memory_bus_bits, 6144);
+  EXPECT_EQ(read->device->memory_bus_bits, 6016);
   EXPECT_EQ(read->evaluation.harness, report.evaluation.harness);
 }
 

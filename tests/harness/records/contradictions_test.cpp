@@ -88,7 +88,7 @@ Bench honest_bench() {
   bench.l2_bytes = 62'914'560;
   bench.clock_khz = 1'980'000;
   bench.memory_clock_khz = 3'201'000;
-  bench.memory_bus_bits = 6144;
+  bench.memory_bus_bits = 6016;
   for (const char* kernel : {"a_kernel", "b_kernel"}) {
     bench.rows.push_back(bench_row(honest(kernel), {{"NVRTC", "13.0"}}));
   }

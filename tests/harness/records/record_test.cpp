@@ -40,7 +40,7 @@ Bench bench_of(std::vector<BenchRow> rows) {
   bench.l2_bytes = 62'914'560;
   bench.clock_khz = 1'980'000;
   bench.memory_clock_khz = 3'201'000;
-  bench.memory_bus_bits = 6144;
+  bench.memory_bus_bits = 6016;
   bench.rows = std::move(rows);
   summarise_rows(bench);
   return bench;
@@ -51,7 +51,7 @@ TEST(BenchRecord, HasTheContractsShape) {
   EXPECT_EQ(json.at("schema"), 3);
   EXPECT_EQ(json.at("device").at("clock_khz"), 1'980'000);
   EXPECT_EQ(json.at("device").at("memory_clock_khz"), 3'201'000);
-  EXPECT_EQ(json.at("device").at("memory_bus_bits"), 6144);
+  EXPECT_EQ(json.at("device").at("memory_bus_bits"), 6016);
   EXPECT_EQ(json.at("device").at("name"), "NVIDIA H200");
   EXPECT_EQ(json.at("ceilings").at("copy_bytes_per_s"), 4'280'000'000'000);
   const boost::json::value& first = json.at("rows").at(0);
@@ -191,7 +191,7 @@ TEST(BenchRecord, TellsOfItsDeviceAsTheDriverDoes) {
   Bench again;
   note_device(again, {.device = device});
   EXPECT_EQ(again.sm, "9.0");
-  EXPECT_EQ(again.memory_bus_bits, 6144);
+  EXPECT_EQ(again.memory_bus_bits, 6016);
   Bench odd;
   odd.sm = "a chip";
   EXPECT_EQ(device_of(odd).major, 0);

@@ -459,6 +459,26 @@ TEST_F(GpuCommand, NoiseTimesAKernelAgainstItself) {
   }
 }
 
+// Each interval misses guessing once in forty where there is nothing to find: three of three tries,
+// never.
+TEST_F(GpuCommand, RunsCannotBeToldApartAndAPlantedGapIsFound) {
+  int blind = 0;
+  for (int attempt = 0; attempt < 3 && blind == 0; ++attempt) {
+    const ProgramOutcome outcome = rekernel_program("blinding conv2d --runs 500");
+    ASSERT_NE(outcome.exit_status, 2) << outcome.output;
+    if (outcome.exit_status == 0) ++blind;
+  }
+  EXPECT_EQ(blind, 1);
+  const ProgramOutcome planted = rekernel_program("blinding conv2d --runs 300 --planted-gap 3000");
+  EXPECT_EQ(planted.exit_status, 1) << planted.output;
+}
+
+TEST_F(Command, BlindingSaysWhatItExpects) {
+  expect_bad_input("blinding no_such_problem", "unknown problem 'no_such_problem'");
+  expect_bad_input("blinding softmax --runs 3", "--runs: expected 20 to 5000");
+  expect_bad_input("blinding softmax --planted-gap -1", "--planted-gap: expected 0 to 100000");
+}
+
 class GpuScaffold : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GpuScaffold, Passes) {

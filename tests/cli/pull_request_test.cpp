@@ -269,7 +269,8 @@ TEST_F(NvrtcPullRequest, ARecordDoesNotMakeItsOwnBounds) {
 }
 
 TEST_F(NvrtcPullRequest, WhatIsMadeOfRecordsIsMadeAgain) {
-  run("sed -i '0,/| 0.6017 |/s//| 0.0001 |/' README.md && git diff --quiet HEAD -- README.md && "
+  run("sed -i '0,/| 0[.][0-9]* |/s//| 0.0001 |/' README.md && git diff --quiet HEAD -- README.md "
+      "&& "
       "exit 1; sed -i 's|</svg>|<script>1</script></svg>|' results/pictures/reference-h200.svg && "
       "echo '<svg/>' > results/pictures/mine.svg && "
       "sed -i 's/0.5489/0.1489/' generated/softmax/README.md && "

@@ -51,7 +51,7 @@ json::object honest_record(const Header& header) {
   evaluation.timing = summarise(samples_round(600'000));
   evaluation.ceilings = {4'280'000'000'000, 0};
   evaluation.ceiling_ns = ceiling_ns(problem, evaluation.ceilings);
-  evaluation.speed_of_light_ns = 423'974;
+  evaluation.speed_of_light_ns = 432'994;
   ReferenceResult reference;
   reference.id = header.settings.references.front();
   reference.timing = summarise(samples_round(1'517'000));
@@ -136,7 +136,7 @@ const Forgery forgeries[] = {
     {"evidence/strict_share", "\"2\"", "badges: strict, but evidence.strict_share is 2"},
     {"evidence/digests", "[\"00ff\", \"00ff\", \"0\"]", "evidence.digests: different"},
     {"ceiling_ns", "1", "ceiling_ns: 1, but the ceilings give"},
-    {"speed_of_light_ns", "1", "speed_of_light_ns: 1, but the device's attributes give 423974"},
+    {"speed_of_light_ns", "1", "speed_of_light_ns: 1, but the device's attributes give 432994"},
     {"speed_of_light_ns", "900000", "timing.median_ns: 600000 is below the speed of light, 900000"},
     {"resources/0/registers", "400", "resources.softmax.registers: 400"},
 };
@@ -180,7 +180,7 @@ TEST_F(Examination, WithoutSamplesTheSummariesAreHeldAgainstEachOther) {
   for (const char* key : {"median_ns", "low_ns", "high_ns"}) {
     fast.at("timing").as_object()[key] = 1000;
   }
-  EXPECT_NE(complaints_about(fast).find("1000 is below the speed of light, 423974"),
+  EXPECT_NE(complaints_about(fast).find("1000 is below the speed of light, 432994"),
             std::string::npos);
 }
 

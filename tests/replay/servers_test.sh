@@ -53,7 +53,7 @@ expect_search() {
   local name=$1 expected=$2 pattern=$3 status=0 output
   shift 3
   output=$(cd "$work/project" && XDG_CONFIG_HOME=$work "$program" search "$name" --problem softmax \
-    --rounds 1 --branches 1 --tries 1 --replies openai --model fixed --reply-tokens 500 "$@" 2>&1) ||
+    --rounds 1 --branches 1 --tries 1 --without-gpu --replies openai --model fixed --reply-tokens 500 "$@" 2>&1) ||
     status=$?
   if [[ $status -ne $expected || ! $output =~ $pattern ]]; then
     printf '%s: expected status %s and "%s", got %s and\n%s\n' "$name" "$expected" "$pattern" "$status" "$output"

@@ -69,7 +69,7 @@ Evaluation honest(const std::string& kernel) {
   evaluation.witnesses = {witness, witness};
   evaluation.ceilings = {4'280'000'000'000, 0};
   evaluation.ceiling_ns = ceiling_ns(problem, evaluation.ceilings);
-  evaluation.speed_of_light_ns = 423'974;
+  evaluation.speed_of_light_ns = 432'994;
   evaluation.references = {reference("cudnn_softmax", 1'517'000, evaluation.timing->samples_ns),
                            reference("pytorch_eager", 1'600'000, samples_round(551'000))};
   evaluation.references[1].kernel_samples_ns = samples_round(551'000);
@@ -109,13 +109,13 @@ const Forgery forgeries[] = {
      "rows[0] (softmax/a_kernel): median_ns: 550000, but its samples give 1"},
     {"rows/0/ceiling_ns", "1", "rows[0] (softmax/a_kernel): ceiling_ns: 1, but the ceilings give"},
     {"rows/0/speed_of_light_ns", "1",
-     "rows[0] (softmax/a_kernel): speed_of_light_ns: 1, but the device's attributes give 423974"},
+     "rows[0] (softmax/a_kernel): speed_of_light_ns: 1, but the device's attributes give 432994"},
     {"device/memory_clock_khz", "1000000",
-     "rows[0] (softmax/a_kernel): speed_of_light_ns: 423974, but the device's attributes give"},
+     "rows[0] (softmax/a_kernel): speed_of_light_ns: 432994, but the device's attributes give"},
     {"rows/0/witnesses/1/excess_ns", "9001",
      "rows[0] (softmax/a_kernel): witness: the GPU was busy with it for 551.0 us"},
     {"rows/0/witnesses/0/median_ns", "423000",
-     "rows[0] (softmax/a_kernel): median_ns: 423000 is below the speed of light, 423974"},
+     "rows[0] (softmax/a_kernel): median_ns: 423000 is below the speed of light, 432994"},
     {"rows/0/witnesses", "[]", "rows[0].witnesses: expected"},
     {"schema", "2", "schema: expected 3"},
     {"rows/0/ceilings/copy_bytes_per_s", "8000000000000",
@@ -234,7 +234,7 @@ TEST_F(Contradictions, ATimeBelowTheSpeedOfLightIsNotBelievedHoweverConsistent) 
   }
   bench.rows[0] = bench_row(fast, {{"NVRTC", "13.0"}});
   EXPECT_NE(
-      complaint_about(to_json(bench)).find("median_ns: 100000 is below the speed of light, 423974"),
+      complaint_about(to_json(bench)).find("median_ns: 100000 is below the speed of light, 432994"),
       std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/candidate/arch.h"
+#include "harness/records/known_devices.h"
 #include "ops/catalog.h"
 #include "replay/event.h"
 #include "replay/prompt.h"
@@ -101,16 +102,17 @@ bool is_earlier_candidate(const std::string& id, int round, std::size_t seeds) {
 std::optional<DeviceFacts> known_device(std::string_view short_name) {
   // Rates were measured, except for the L40S, whose are the vendor's.
   if (short_name == "h200") {
-    return DeviceFacts{.name = "NVIDIA H200",
+    const KnownDevice& chip = *find_known_device("NVIDIA H200");
+    return DeviceFacts{.name = std::string(chip.name),
                        .target = "sm_90a",
-                       .multiprocessors = 132,
+                       .multiprocessors = chip.multiprocessors,
                        .shared_bytes_per_block = 232448,
-                       .l2_bytes = 60 << 20,
+                       .l2_bytes = chip.l2_bytes,
                        .copy_bytes_per_s = 4280000000000,
                        .fp16_flops_per_s = 790000000000000,
-                       .clock_khz = 1980000,
-                       .memory_clock_khz = 3201000,
-                       .memory_bus_bits = 6144};
+                       .clock_khz = chip.clock_khz,
+                       .memory_clock_khz = chip.memory_clock_khz,
+                       .memory_bus_bits = chip.memory_bus_bits};
   }
   if (short_name == "l40s") {
     return DeviceFacts{.name = "NVIDIA L40S",

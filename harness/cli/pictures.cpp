@@ -27,13 +27,12 @@ Result<std::map<std::string, std::string>> make_pictures(const fs::path& root,
   if (names.empty()) return made;
   const Result<ScratchFolder> scratch = ScratchFolder::make("pictures");
   if (!scratch) return scratch.error();
-  const fs::path report = scratch->path() / "report";
   RecordComplaints complaints(root);
-  if (Result<Ok> done = write_html_report(report_data(complaints), report); !done) {
+  if (Result<Ok> done = write_pictures(report_data(complaints), scratch->path(), names); !done) {
     return done.error();
   }
   for (const std::string& name : names) {
-    Result<std::string> picture = read_file(report / "pictures" / name);
+    Result<std::string> picture = read_file(scratch->path() / "pictures" / name);
     if (!picture) return Error{"README.md: the report has no picture " + name};
     made[name] = std::move(*picture);
   }

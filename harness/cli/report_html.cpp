@@ -96,9 +96,11 @@ class IgnoredSignals {
 };
 
 /// Starts the generator with our streams, but for its standard input.
-Result<pid_t> start_generator(const fs::path& folder, int standard_input) {
+Result<pid_t> start_generator(const fs::path& folder, const std::set<std::string>& pictures,
+                              int standard_input) {
   std::vector<std::string> words{
       "/usr/bin/env", "bash", REKERNEL_SOURCE_DIR "/harness/report_html/make.sh", folder.string()};
+  words.insert(words.end(), pictures.begin(), pictures.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -124,13 +126,14 @@ Result<pid_t> start_generator(const fs::path& folder, int standard_input) {
 }
 
 /// The exit status of the generator, which reads the data.
-Result<int> run_generator(const boost::json::object& data, const fs::path& folder) {
+Result<int> run_generator(const boost::json::object& data, const fs::path& folder,
+                          const std::set<std::string>& pictures = {}) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error{"pipe: " + last_system_error()};
   FileDescriptor output(ends[0]);
   FileDescriptor input(ends[1]);
   const IgnoredSignals ignored;
-  const Result<pid_t> child = start_generator(folder, output.get());
+  const Result<pid_t> child = start_generator(folder, pictures, output.get());
   if (!child) return child.error();
   output.close();
   // One that has ended early says why itself.
@@ -210,6 +213,14 @@ Result<Ok> write_html_report(const boost::json::object& data, const fs::path& na
     return Error{"the pages could not be made (above); " + folder.string() + " is as it was"};
   }
   return put_in_place(staging->path(), folder);
+}
+
+Result<Ok> write_pictures(const boost::json::object& data, const fs::path& folder,
+                          const std::set<std::string>& names) {
+  const Result<int> ended = run_generator(data, folder, names);
+  if (!ended) return ended.error();
+  if (*ended != 0) return Error{"the pictures could not be made (above)"};
+  return Ok{};
 }
 
 }  // namespace rekernel

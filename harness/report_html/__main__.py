@@ -1,4 +1,5 @@
-"""python3 -m report_html FOLDER <DATA: makes the pages of the data in an empty folder."""
+"""python3 -m report_html FOLDER [PICTURE...] <DATA: makes the pages of the data in an empty folder, or
+pictures of theirs alone ("reference-h200.svg"), below pictures/ there."""
 
 import json
 import multiprocessing
@@ -86,8 +87,14 @@ def make_assets(folder):
         write(folder, f"assets/{path.name}", path.read_text(encoding="utf-8"))
     write(folder, "assets/vega.js", vega_script(vl_convert))
     write(folder, "assets/charts.js", pages.chart_script(vl_convert.vegalite_to_vega))
+    draw_pictures(_site.report, folder)
+
+
+def draw_pictures(report, folder, wanted=None):
+    import vl_convert
+
     style = (STATIC / "report.css").read_text(encoding="utf-8")
-    for name, svg in pictures.draw(_site.report, style, vl_convert.vegalite_to_svg):
+    for name, svg in pictures.draw(report, style, vl_convert.vegalite_to_svg, wanted):
         write(folder, f"pictures/{name}.svg", svg)
 
 
@@ -110,10 +117,15 @@ def make(data, folder):
 def main():
     if sys.version_info < (3, 9):
         sys.exit("report: expected Python 3.9 or newer, got " + sys.version.split()[0])
-    if len(sys.argv) != 2:
-        sys.exit("usage: python3 -m report_html FOLDER <DATA")
+    if len(sys.argv) < 2:
+        sys.exit("usage: python3 -m report_html FOLDER [PICTURE...] <DATA")
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
     try:
-        make(json.loads(sys.stdin.buffer.read()), Path(sys.argv[1]))
+        data = json.loads(sys.stdin.buffer.read())
+        if wanted:
+            draw_pictures(Report(data), folder, {Path(name).stem for name in wanted})
+        else:
+            make(data, folder)
     except Failure as failure:
         sys.exit(f"report: {failure}")
     except KeyboardInterrupt:

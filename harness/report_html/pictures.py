@@ -110,11 +110,11 @@ def pictures(report):
                ["ringed: survivors; ★ the best, and the line that led to it"])
 
 
-def draw(report, style_sheet, to_svg):
-    """Every picture that has anything to show, as (name, SVG)."""
+def draw(report, style_sheet, to_svg, wanted=None):
+    """Every picture that has anything to show, or those of these names, as (name, SVG)."""
     light, dark = colours(style_sheet)
     for name, kind, chart_rows, signals, title, words in pictures(report):
-        if not chart_rows:
+        if not chart_rows or (wanted is not None and name not in wanted):
             continue
         filled = _filled(kind, chart_rows, signals, title, words)
         digest = hashlib.sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()

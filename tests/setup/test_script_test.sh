@@ -17,8 +17,8 @@ STAND_IN
 printf '#!/bin/bash\necho "ctest $*" >>"$CALLS"\nexit "${CTEST_STATUS:-0}"\n' >"$sandbox/bin/ctest"
 chmod +x "$sandbox/bin/ctest"
 export CALLS=$sandbox/calls
-normal="ctest --test-dir $sandbox/build/ci --output-on-failure --parallel $(($(nproc) + 1))"
-sanitized="ctest --preset asan --parallel $(($(nproc) + 1))"
+normal="ctest --test-dir $sandbox/build/ci --output-on-failure --parallel $(($(nproc) + 2))"
+sanitized="ctest --preset asan --parallel $(($(nproc) + 2))"
 
 # expect DRIVER STATUS CALLS ARGUMENTS...: ./test ARGUMENTS ends with the status after these calls.
 expect() {

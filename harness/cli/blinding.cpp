@@ -74,8 +74,7 @@ int blinding_command(const std::vector<std::string>& arguments) {
   evaluate_options.planted_gap = std::chrono::microseconds(gap);
   evaluate_options.device = parsed.get<int>("device");
   evaluate_options.run_deadline = deadline;
-  const std::vector<std::string> references = library_reference_ids(id);
-  if (!references.empty()) evaluate_options.references = {references.front()};
+  evaluate_options.references = headline_reference_ids(id);
 
   EvaluationReport report;
   {

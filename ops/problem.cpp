@@ -44,6 +44,10 @@ const char* to_string(Distribution::Kind kind) {
       return "uniform";
     case Distribution::Kind::constant:
       return "constant";
+    case Distribution::Kind::integers:
+      return "integers";
+    case Distribution::Kind::choice:
+      return "choice";
   }
   return "";
 }
@@ -58,12 +62,22 @@ std::int64_t Tensor::elements() const {
   return product;
 }
 
-const Tensor& Problem::output() const {
+namespace {
+
+std::vector<const Tensor*> with_role(const std::vector<Tensor>& tensors, Role role) {
+  std::vector<const Tensor*> found;
   for (const Tensor& tensor : tensors) {
-    if (tensor.role == Role::output) return tensor;
+    if (tensor.role == role) found.push_back(&tensor);
   }
-  throw std::logic_error("problem " + id + " has no output");
+  return found;
 }
+
+}  // namespace
+
+std::vector<const Tensor*> Problem::inputs() const { return with_role(tensors, Role::input); }
+std::vector<const Tensor*> Problem::outputs() const { return with_role(tensors, Role::output); }
+
+std::string truth_buffer(const std::string& output) { return "truth_" + output; }
 
 const Tensor* Problem::find_tensor(const std::string& name) const {
   for (const Tensor& tensor : tensors) {

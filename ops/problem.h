@@ -17,10 +17,15 @@ enum class Role { input, output };
 
 /// How an input's elements are drawn. Every element is a pure function of (seed, tensor, index).
 struct Distribution {
-  enum class Kind { normal, uniform, constant };
+  enum class Kind { normal, uniform, constant, integers, choice };
   Kind kind = Kind::normal;
-  double a = 0.0;  ///< normal: mean; uniform: lower bound; constant: the value
-  double b = 1.0;  ///< normal: standard deviation; uniform: upper bound; constant: unused
+  /// normal: mean; uniform: lower bound; constant: the value; integers: the least
+  double a = 0.0;
+  /// normal: standard deviation; uniform: upper bound; integers: one more than the largest
+  double b = 1.0;
+  /// Of a choice: the values, each as likely as another, at most max_choices.
+  std::vector<double> choices = {};
+  static constexpr std::size_t max_choices = 16;
 
   /// One row, which the seed chooses, is drawn normally in its own way; a deviation of 0 makes it
   /// constant.
@@ -40,15 +45,28 @@ struct Distribution {
   std::optional<Outliers> outliers = {};
 };
 
-/// "normal", "uniform", "constant"
+/// "normal", "uniform", "constant", "integers", "choice"
 const char* to_string(Distribution::Kind kind);
+
+/// How an output is compared with its truth.
+enum class Comparison {
+  /// Within the tolerance.
+  close,
+  /// Equal: integers and conditions.
+  equal,
+  /// Indices of extremes: the element there is compared with the extreme, and equal ones are as
+  /// good.
+  extreme,
+};
 
 struct Tensor {
   std::string name;
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;  ///< row-major, outermost first
   Role role = Role::input;
-  Distribution distribution;
+  Distribution distribution;  ///< of an input
+  bool is_made = false;       ///< of an input: `Problem::making` changes what was drawn
+  Comparison comparison = Comparison::close;  ///< of an output
 
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * size_in_bytes(dtype); }
@@ -77,9 +95,9 @@ struct StressCase {
   std::map<std::string, Distribution> inputs;
 };
 
-/// A property of the output that holds whatever the inputs are. The program sees the problem's
-/// tensors and the float64 truth, as `truth`, and writes one float64, the violation, to the buffer
-/// `violation`.
+/// A property of the outputs that holds whatever the inputs are. The program sees the problem's
+/// tensors and the float64 truths, as `truth_<output>`, and writes one float64, the violation, to
+/// the buffer `violation`.
 struct Invariant {
   std::string name;
   Program program;
@@ -89,18 +107,33 @@ struct Invariant {
 /// Input values by tensor name, already rounded to the tensor's dtype.
 using HostInputs = std::map<std::string, std::vector<double>>;
 
-/// One benchmark problem at fixed sizes. Everything is data, so that a problem is one file and one
-/// line in the catalog.
+/// Where a problem comes from.
+struct Source {
+  std::string benchmark;  ///< "KernelBench level 1 at 423217d"; empty: from here
+  int number = 0;
+};
+
+/// One benchmark problem at fixed sizes, made of its file (harness/problems/).
 struct Problem {
   std::string id;
+  std::string group;  ///< the folder of its file, "published" say
   std::string title;
-  std::vector<Tensor> tensors;  ///< any number of inputs, exactly one output
+  Source source;
+  std::vector<Tensor> tensors;  ///< any number of inputs and of outputs, in order
   std::vector<Attribute> attributes;
+  std::vector<std::string> formula;  ///< the definition's statements
+  std::string text;                  ///< of its file
+  /// Which other sizes have to work: axes from a smallest to a largest size, as far as the
+  /// constraints hold.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> other_sizes;
   Tolerance tolerance;
   std::vector<StressCase> stress_cases;
   std::vector<Invariant> invariants;
 
-  std::int64_t min_bytes = 0;   ///< each input read once, the output written once
+  std::int64_t min_bytes = 0;  ///< each input read once, each output written once
+  /// The bytes that no method can do without: where which elements are read depends on values, or
+  /// not all of them are read, a tensor counts as nothing.
+  std::int64_t least_bytes = 0;
   std::int64_t operations = 0;  ///< multiplications and additions of the definition
   /// FP16 matrix products that the tolerance needs per product of the definition; 0 where no matrix
   /// unit is involved. The ceiling counts operations × this over the FP16 matrix rate.
@@ -113,22 +146,30 @@ struct Problem {
   std::int64_t fewest_matrix_operations = 0;
 
   /// The definition as an expression of PyTorch's (`torch`, `F` for torch.nn.functional), of the
-  /// inputs and attributes by name: what the references from PyTorch time.
+  /// inputs and attributes by name: what the references from PyTorch time. Several outputs are a
+  /// tuple.
   std::string pytorch;
 
-  /// Float64 truth on the host, for small sizes.
-  std::function<std::vector<double>(const Problem&, const HostInputs&)> host_oracle;
-  /// Float64 truth on the device at any size: reads the inputs, writes float64 to the buffer
-  /// `truth` (the output's shape). Sizes reach the source through `problem.h`.
+  /// Float64 truth on the host, for small sizes: the values of every output by name.
+  std::function<HostInputs(const HostInputs&)> host_oracle;
+  /// Float64 truth on the device at any size: reads the inputs, writes float64 to the buffers
+  /// `truth_<output>`. Sizes reach the source through `problem.h`.
   Program device_oracle;
+  /// Changes drawn inputs in place; no steps where they stay as drawn. On the host: `made`.
+  Program making;
+  std::function<HostInputs(const HostInputs&)> made;
   /// The definition as a correct, slow candidate: what `rekernel new` starts a kernel from.
   Program scaffold;
 
-  const Tensor& output() const;
+  std::vector<const Tensor*> inputs() const;
+  std::vector<const Tensor*> outputs() const;
   const Tensor* find_tensor(const std::string& name) const;
   std::int64_t attribute(const std::string& name) const;  ///< integer attributes; throws if absent
   double real_attribute(const std::string& name) const;
 };
+
+/// Where the float64 truth of an output lies: "truth_y".
+std::string truth_buffer(const std::string& output);
 
 /// The text of the header `problem.h` for this problem:
 /// `namespace problem { inline constexpr long long batch = 100; … }`. Integers are `int` where they

@@ -8,13 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "ops/dtype.h"
+
 namespace rekernel {
-
-/// Element types of tensors and tensor maps.
-enum class DType { f16, bf16, f32, f64, u8, i32 };
-
-std::int64_t size_in_bytes(DType dtype);
-const char* to_string(DType dtype);
 
 /// What code is written in: CUDA C++, the assembler's language, or machine code.
 enum class Language { cuda, ptx, cubin };

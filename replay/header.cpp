@@ -6,7 +6,7 @@
 
 #include "harness/candidate/arch.h"
 #include "harness/records/known_devices.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/event.h"
 #include "replay/prompt.h"
 

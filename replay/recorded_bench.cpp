@@ -7,7 +7,7 @@
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/records/known_devices.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/outcome.h"
 
 namespace rekernel {

@@ -4,7 +4,7 @@
 
 #include "harness/base/files.h"
 #include "harness/candidate/candidate.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/event.h"
 #include "replay/prompt.h"
 

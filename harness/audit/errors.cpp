@@ -14,7 +14,7 @@
 #include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/records/record.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

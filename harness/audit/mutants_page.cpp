@@ -6,7 +6,7 @@
 #include "harness/base/files.h"
 #include "harness/base/markdown.h"
 #include "harness/records/report.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

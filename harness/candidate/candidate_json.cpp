@@ -11,7 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/candidate/candidate.h"
 #include "harness/candidate/code.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 namespace {

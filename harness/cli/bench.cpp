@@ -16,7 +16,7 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
 #include "replay/evaluation_pool.h"
 

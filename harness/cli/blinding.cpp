@@ -10,7 +10,7 @@
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/records/table.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

@@ -13,7 +13,7 @@
 #include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
 #include "harness/records/report.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

@@ -17,7 +17,7 @@
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
 #include "harness/records/record.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/evaluation_pool.h"
 
 namespace rekernel {

@@ -12,7 +12,7 @@
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
 #include "harness/records/report.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
 
 namespace rekernel {

@@ -6,7 +6,7 @@
 #include "harness/cli/command.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/export/export.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "reference/library_function.h"
 
 namespace rekernel {

@@ -7,7 +7,7 @@
 #include "harness/cli/bench.h"
 #include "harness/cli/command.h"
 #include "harness/evaluation/speed_of_light.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/recorded_bench.h"
 
 namespace rekernel {

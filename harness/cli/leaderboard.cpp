@@ -12,7 +12,7 @@
 #include "harness/cli/recorded.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

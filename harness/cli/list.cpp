@@ -8,7 +8,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
 #include "harness/records/report.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

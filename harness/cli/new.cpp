@@ -2,7 +2,7 @@
 
 #include "harness/candidate/code.h"
 #include "harness/cli/command.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

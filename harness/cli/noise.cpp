@@ -14,7 +14,7 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/records/record.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

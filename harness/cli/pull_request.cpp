@@ -28,7 +28,7 @@
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/recorded_bench.h"
 #include "replay/replayer.h"
 

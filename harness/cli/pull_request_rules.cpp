@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "harness/base/text.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

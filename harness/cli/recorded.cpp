@@ -6,7 +6,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/references.h"
 #include "harness/records/signature.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

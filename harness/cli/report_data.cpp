@@ -16,7 +16,7 @@
 #include "harness/records/record.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/metrics.h"
 
 namespace rekernel {

@@ -11,7 +11,7 @@
 #include "harness/cli/report_data.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/records/noise.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

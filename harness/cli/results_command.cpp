@@ -13,7 +13,7 @@
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/replayer.h"
 
 namespace rekernel {

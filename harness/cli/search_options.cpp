@@ -9,7 +9,7 @@
 #include "harness/cli/evaluators.h"
 #include "harness/cli/launchers.h"
 #include "harness/cli/references.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/search.h"
 #include "replay/search_file.h"
 

@@ -19,7 +19,7 @@
 #include "harness/records/contradictions.h"
 #include "harness/records/noise.h"
 #include "harness/records/signature.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/recorded_bench.h"
 #include "replay/replayer.h"
 

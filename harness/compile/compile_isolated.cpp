@@ -16,7 +16,7 @@
 #include "harness/compile/assemble.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

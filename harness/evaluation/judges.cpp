@@ -6,7 +6,7 @@
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/rig.h"
 #include "harness/gpu/shared_memory.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

@@ -15,7 +15,7 @@
 #include "harness/evaluation/rig.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

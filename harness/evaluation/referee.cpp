@@ -11,7 +11,7 @@
 #include "harness/evaluation/modes.h"
 #include "harness/evaluation/served_process.h"
 #include "harness/process/isolate.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

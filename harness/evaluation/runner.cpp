@@ -19,7 +19,7 @@
 #include "harness/gpu/shared_memory.h"
 #include "harness/process/channel.h"
 #include "harness/process/isolate.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "ops/operators.h"
 
 namespace rekernel {

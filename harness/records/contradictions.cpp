@@ -18,7 +18,7 @@
 #include "harness/evaluation/statistics.h"
 #include "harness/records/ceiling_spread.h"
 #include "harness/records/known_devices.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

@@ -15,7 +15,7 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/records/contradictions.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

@@ -5,7 +5,7 @@
 
 #include "harness/base/text.h"
 #include "harness/records/known_devices.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

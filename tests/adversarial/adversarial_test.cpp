@@ -18,7 +18,7 @@
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/evaluation.h"
 #include "harness/gpu/cuda.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "tests/evaluate_program.h"
 #include "tests/temporary.h"
 

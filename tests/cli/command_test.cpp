@@ -17,7 +17,7 @@
 #include "harness/gpu/cuda.h"
 #include "harness/records/noise.h"
 #include "harness/records/record.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "program.h"
 #include "tests/temporary.h"
 

@@ -12,7 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/cli/pull_request_rules.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "program.h"
 #include "tests/temporary.h"
 

@@ -13,7 +13,7 @@
 #include "harness/evaluation/statistics.h"
 #include "harness/records/record.h"
 #include "harness/records/signature.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "program.h"
 #include "tests/temporary.h"
 

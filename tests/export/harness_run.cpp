@@ -16,7 +16,7 @@
 #include "harness/device/buffers.h"
 #include "harness/device/device_tools.h"
 #include "harness/device/launch.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 namespace {

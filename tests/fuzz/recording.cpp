@@ -1,7 +1,7 @@
 #include "harness/capture/recording.h"
 
 #include "harness/capture/plan_maker.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "property.h"
 #include "targets.h"
 

@@ -17,7 +17,7 @@
 #include "harness/base/files.h"
 #include "harness/compile/compile.h"
 #include "harness/gpu/cuda.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "tests/evaluate_program.h"
 #include "tests/temporary.h"
 

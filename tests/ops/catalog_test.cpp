@@ -1,4 +1,4 @@
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 #include "ops/operators.h"
 

@@ -16,7 +16,7 @@
 #include "harness/compile/compile.h"
 #include "harness/device/launch.h"
 #include "harness/gpu/cuda.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "ops/inputs.h"
 #include "ops/operators.h"
 #include "ops/oracle.h"

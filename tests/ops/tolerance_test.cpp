@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "ops/inputs.h"
 #include "ops/operators.h"
 

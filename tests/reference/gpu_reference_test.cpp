@@ -7,7 +7,7 @@
 #include "harness/device/buffers.h"
 #include "harness/device/device_tools.h"
 #include "harness/evaluation/check.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
 #include "reference/reference.h"
 #include "tests/temporary.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <variant>
 
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "tests/temporary.h"
 
 namespace rekernel {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "harness/base/harness_digest.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
 
 namespace rekernel {

@@ -7,7 +7,7 @@
 #include "harness/base/text.h"
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/statistics.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "tests/forgery.h"
 
 namespace rekernel::testing {

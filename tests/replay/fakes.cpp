@@ -9,7 +9,7 @@
 
 #include "harness/base/files.h"
 #include "harness/evaluation/statistics.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/event.h"
 #include "replay/outcome.h"
 #include "replay/prompt.h"

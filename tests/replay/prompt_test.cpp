@@ -8,7 +8,7 @@
 #include "fakes.h"
 #include "harness/base/files.h"
 #include "harness/compile/compile.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "replay/event.h"
 
 namespace rekernel {

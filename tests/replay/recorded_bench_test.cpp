@@ -7,7 +7,7 @@
 
 #include "harness/base/json.h"
 #include "harness/evaluation/speed_of_light.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 namespace {

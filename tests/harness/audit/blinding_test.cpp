@@ -5,7 +5,7 @@
 #include <random>
 
 #include "harness/compile/compile.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "harness/base/files.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "tests/temporary.h"
 
 namespace rekernel {

@@ -8,7 +8,7 @@
 
 #include "harness/base/files.h"
 #include "harness/process/sandbox.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "tests/temporary.h"
 
 namespace rekernel {

@@ -7,7 +7,7 @@
 #include "harness/base/files.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "harness/compile/compile.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 namespace {

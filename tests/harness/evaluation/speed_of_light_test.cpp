@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "ops/operators.h"
 
 namespace rekernel {

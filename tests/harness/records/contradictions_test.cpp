@@ -11,7 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/statistics.h"
-#include "ops/catalog.h"
+#include "harness/problems/catalog.h"
 #include "tests/forgery.h"
 #include "tests/temporary.h"
 

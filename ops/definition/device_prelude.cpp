@@ -1,0 +1,201 @@
+#include "ops/definition/device_prelude.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace rekernel::definition {
+
+namespace {
+
+/// A function of ours, kept if the kernels or a later function of the table name it.
+struct Piece {
+  const char* name;
+  const char* text;
+};
+
+// Each may use those above it.
+constexpr std::array<Piece, 21> pieces = {{
+    {"added", R"cuda(
+__device__ real added(real a, real b) { return a + b; }
+)cuda"},
+    {"multiplied", R"cuda(
+__device__ real multiplied(real a, real b) { return a * b; }
+)cuda"},
+    {"larger", R"cuda(
+// A NaN stays one.
+template <class T>
+__device__ T larger(T a, T b) {
+  return a > b || a != a ? a : b;
+}
+)cuda"},
+    {"smaller", R"cuda(
+// A NaN stays one.
+template <class T>
+__device__ T smaller(T a, T b) {
+  return a < b || a != a ? a : b;
+}
+)cuda"},
+    {"square", R"cuda(
+__device__ real square(real x) { return x * x; }
+)cuda"},
+    {"cube", R"cuda(
+__device__ real cube(real x) { return x * x * x; }
+)cuda"},
+    {"smaller_place", R"cuda(
+__device__ index_t smaller_place(index_t a, index_t b) { return a < b ? a : b; }
+)cuda"},
+    {"larger_place", R"cuda(
+__device__ index_t larger_place(index_t a, index_t b) { return a > b ? a : b; }
+)cuda"},
+    {"floor_divide", R"cuda(
+// Rounds down, for b > 0.
+__device__ index_t floor_divide(index_t a, index_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+)cuda"},
+    {"floor_modulo", R"cuda(
+// From 0 to b - 1, for b > 0.
+__device__ index_t floor_modulo(index_t a, index_t b) { return a % b < 0 ? a % b + b : a % b; }
+)cuda"},
+    {"to_real", R"cuda(
+template <class T>
+__device__ real to_real(T value) {
+  return static_cast<real>(static_cast<float>(value));
+}
+)cuda"},
+    {"from_real", R"cuda(
+template <class T>
+__device__ T from_real(real value) {
+  return T(value);
+}
+)cuda"},
+    {"as_f16", R"cuda(
+__device__ real as_f16(real x) { return static_cast<float>(__half(x)); }
+)cuda"},
+    {"as_bf16", R"cuda(
+__device__ real as_bf16(real x) { return static_cast<float>(__nv_bfloat16(x)); }
+)cuda"},
+    {"as_f8e4m3", R"cuda(
+__device__ real as_f8e4m3(real x) { return static_cast<float>(__nv_fp8_e4m3(x)); }
+)cuda"},
+    {"as_f8e5m2", R"cuda(
+__device__ real as_f8e5m2(real x) { return static_cast<float>(__nv_fp8_e5m2(x)); }
+)cuda"},
+    {"Best", R"cuda(
+// A value and where it stands.
+struct Best {
+  real value;
+  index_t place;
+};
+)cuda"},
+    {"larger_of", R"cuda(
+// Of equal values the first; a NaN is the largest.
+__device__ Best larger_of(Best a, Best b) {
+  if (a.value != a.value) return b.value != b.value && b.place < a.place ? b : a;
+  return b.value > a.value || b.value != b.value || (b.value == a.value && b.place < a.place) ? b : a;
+}
+__device__ Best later_larger(Best a, Best b) { return b.value > a.value || b.value != b.value ? b : a; }
+)cuda"},
+    {"smaller_of", R"cuda(
+// Of equal values the first; a NaN is the smallest.
+__device__ Best smaller_of(Best a, Best b) {
+  if (a.value != a.value) return b.value != b.value && b.place < a.place ? b : a;
+  return b.value < a.value || b.value != b.value || (b.value == a.value && b.place < a.place) ? b : a;
+}
+__device__ Best later_smaller(Best a, Best b) { return b.value < a.value || b.value != b.value ? b : a; }
+)cuda"},
+    {"over_lanes", R"cuda(
+// Combines a value of each of `lanes` threads that lie side by side; all of them get the result.
+template <int lanes, class T, class Combine>
+__device__ T over_lanes(T mine, Combine combine) {
+  __shared__ T all[256];
+  T* own = all + threadIdx.x / lanes * lanes;
+  const int lane = threadIdx.x % lanes;
+  own[lane] = mine;
+  for (int half = lanes / 2; half > 0; half /= 2) {
+    if (lanes > 32) __syncthreads(); else __syncwarp();
+    if (lane < half) own[lane] = combine(own[lane], own[lane + half]);
+  }
+  if (lanes > 32) __syncthreads(); else __syncwarp();
+  const T result = own[0];
+  if (lanes > 32) __syncthreads(); else __syncwarp();
+  return result;
+}
+)cuda"},
+    {"scan", R"cuda(
+// Of a value of each thread of a block: all before it, those with it, and all.
+struct Scanned {
+  real before, here, all;
+};
+template <class Combine>
+__device__ Scanned scan(real mine, real first, Combine combine) {
+  __shared__ real of_threads[256];
+  const int thread = threadIdx.x;
+  of_threads[thread] = mine;
+  __syncthreads();
+  for (int distance = 1; distance < 256; distance *= 2) {
+    const real before = thread >= distance ? of_threads[thread - distance] : first;
+    __syncthreads();
+    mine = combine(before, mine);
+    of_threads[thread] = mine;
+    __syncthreads();
+  }
+  const Scanned result = {thread > 0 ? of_threads[thread - 1] : first, mine, of_threads[255]};
+  __syncthreads();
+  return result;
+}
+)cuda"},
+}};
+
+bool has(const std::string& text, const std::string& word) {
+  const auto is_part = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const bool begins = at == 0 || !is_part(text[at - 1]);
+    const std::size_t end = at + word.size();
+    if (begins && (end == text.size() || !is_part(text[end]))) return true;
+  }
+  return false;
+}
+
+bool needs(const std::string& text, const Piece& piece) {
+  const std::string name = piece.name;
+  if (name == "larger_of" && has(text, "later_larger")) return true;
+  if (name == "smaller_of" && has(text, "later_smaller")) return true;
+  return has(text, name);
+}
+
+bool needs_long_indices(const Definition& definition) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  return std::any_of(definition.tensors().begin(), definition.tensors().end(),
+                     [](const TensorInfo& tensor) {
+                       return tensor.elements() > most || tensor.interval.high > most ||
+                              tensor.interval.low < -most;
+                     });
+}
+
+}  // namespace
+
+std::string device_prelude(const Definition& definition, Purpose purpose,
+                           const std::string& kernels) {
+  std::string used;
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+    if (needs(kernels + used, *piece)) used = piece->text + used;
+  }
+  const std::string all = used + kernels;
+  std::string text;
+  if (has(all, "__half")) text += "#include <cuda_fp16.h>\n";
+  if (has(all, "__nv_bfloat16")) text += "#include <cuda_bf16.h>\n";
+  if (has(all, "__nv_fp8_e4m3") || has(all, "__nv_fp8_e5m2")) text += "#include <cuda_fp8.h>\n";
+  text += std::string(text.empty() ? "" : "\n") + "#include \"problem.h\"\n\n";
+  text +=
+      std::string("using real = ") + (purpose == Purpose::candidate ? "float" : "double") + ";\n";
+  text += std::string("using index_t = ") + (needs_long_indices(definition) ? "long long" : "int") +
+          ";\n";
+  if (has(all, "INFINITY")) {
+    text += "\n#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif\n";
+  }
+  return text + used;
+}
+
+}  // namespace rekernel::definition

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace rekernel {
+
+/// Element types of tensors. Tensor maps have some of them.
+enum class DType { f16, bf16, f32, f64, u8, i32, f8e4m3, f8e5m2, i8, i64, boolean };
+
+std::int64_t size_in_bytes(DType dtype);
+/// "f16", …; "bool"
+const char* to_string(DType dtype);
+std::optional<DType> dtype_named(std::string_view name);
+
+/// What a floating-point type can hold.
+struct FloatFormat {
+  int significand_bits = 0;   ///< the leading one counted
+  int smallest_exponent = 0;  ///< of a normal number
+  double largest = 0;
+  bool has_infinity = true;  ///< f8e4m3 has none: what is too large is NaN
+};
+/// Null of integers and bool.
+const FloatFormat* float_format(DType dtype);
+
+/// The values of an integer type, or of bool, from the least to the largest.
+struct IntegerRange {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+std::optional<IntegerRange> integer_range(DType dtype);
+
+}  // namespace rekernel

@@ -22,33 +22,12 @@ std::int64_t padded(std::int64_t length, std::int64_t tile) {
 
 std::string gemm_source() {
   return R"cuda(
-struct half_bits {
-  unsigned short bits;
-};
-
-__device__ __forceinline__ double to_double(float value) { return value; }
-__device__ __forceinline__ double to_double(half_bits value) {
-  float wide;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
-  return wide;
-}
-
 namespace gemm {
 
 // A block makes rows x columns elements, a warp of it 64 x 32.
 constexpr int rows = 128, columns = 64, depth = 16, threads = 128, slots = 3;
 
 __device__ constexpr int padded(int length, int tile) { return (length + tile - 1) / tile * tile; }
-
-// An element of the float64 copy of one of several matrices, value(matrix, row, column), with zeros behind
-// the last row and column. A thread makes one, of the column, row and matrix that its place in the grid says.
-template <class Value>
-__device__ __forceinline__ void widen(double* to, int height, int width, int padded_width, Value value) {
-  const int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y, matrix = blockIdx.z;
-  if (column >= padded_width) return;
-  to[(1ll * matrix * gridDim.y + row) * padded_width + column] =
-      row < height && column < width ? value(matrix, row, column) : 0.0;
-}
 
 // sum += left * right by the matrix unit, in float64, over 8 of the depth, as the instruction's fragments
 // have it. Which of 16 columns, 8 rows and 8 of the depth is which makes no difference to the sums as long
@@ -191,15 +170,6 @@ __device__ __forceinline__ void multiply(const double* __restrict__ left, int le
 std::int64_t padded_rows(std::int64_t rows) { return padded(rows, gemm_rows); }
 std::int64_t padded_columns(std::int64_t columns) { return padded(columns, gemm_columns); }
 std::int64_t padded_depth(std::int64_t depth) { return padded(depth, gemm_depth); }
-
-KernelLaunch widen_launch(const std::string& kernel, std::int64_t padded_rows,
-                          std::int64_t padded_columns, std::int64_t batch,
-                          std::vector<Argument> args) {
-  KernelLaunch launch = simple_launch(kernel, ceil_div(padded_columns, gemm_threads), padded_rows,
-                                      gemm_threads, std::move(args));
-  launch.grid[2] = GridExtent{batch};
-  return launch;
-}
 
 KernelLaunch gemm_launch(const std::string& kernel, std::int64_t rows, std::int64_t columns,
                          std::int64_t batch, std::vector<Argument> args) {

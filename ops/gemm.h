@@ -9,9 +9,7 @@
 namespace rekernel {
 
 /// Device source: `gemm::multiply`, a float64 product by the matrix unit of two matrices that are
-/// padded with zeros to whole tiles, and whose result goes to a callable; `gemm::widen`, which
-/// makes such matrices; and `to_double` for stored floats and halves (`half_bits`). The matrix
-/// product, convolution and attention are three uses of it.
+/// padded with zeros to whole tiles, and whose result goes to a callable.
 std::string gemm_source();
 
 /// Lengths of the matrices that gemm::multiply takes, in elements: rows of the left one and columns
@@ -19,11 +17,6 @@ std::string gemm_source();
 std::int64_t padded_rows(std::int64_t rows);
 std::int64_t padded_columns(std::int64_t columns);
 std::int64_t padded_depth(std::int64_t depth);
-
-/// A launch of a kernel that calls gemm::widen for `batch` matrices.
-KernelLaunch widen_launch(const std::string& kernel, std::int64_t padded_rows,
-                          std::int64_t padded_columns, std::int64_t batch,
-                          std::vector<Argument> args);
 
 /// A launch of a kernel that calls gemm::multiply for a rows × columns result, `batch` of them
 /// along the third grid dimension.

@@ -1,14 +1,16 @@
 #include "ops/definition/device_code.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
-#include <stdexcept>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "ops/definition/device_prelude.h"
 #include "ops/definition/expression_code.h"
+#include "ops/definition/portions.h"
+#include "ops/definition/product_code.h"
 #include "ops/definition/split.h"
+#include "ops/gemm.h"
 
 namespace rekernel::definition {
 
@@ -67,17 +69,27 @@ std::int64_t lanes_for(const CheckedStatement& checked, std::int64_t elements) {
   return terms >= many_terms ? threads : 32;
 }
 
+/// A statement's launch, whose grid is still to be counted.
+struct PlainCode {
+  KernelLaunch launch;
+  std::int64_t elements = 0;  ///< or lines, where a loop runs along an index
+  std::int64_t elements_of_a_block = 0;
+};
+
 class StatementCode {
  public:
-  StatementCode(const Definition& definition, const CheckedStatement& checked, Purpose purpose)
+  StatementCode(const Definition& definition, const CheckedStatement& checked, Purpose purpose,
+                const Portions& portions, bool in_portions)
       : definition_(definition),
         checked_(checked),
         statement_(checked.statement),
         purpose_(purpose),
-        code_(definition, checked.statement, purpose) {}
+        portions_(portions),
+        in_portions_(in_portions),
+        code_(definition, checked.statement, purpose, portions) {}
 
-  /// The kernel, which is called `kernel`, and its launch.
-  KernelLaunch write(const std::string& kernel, std::string& source) {
+  /// Adds the kernel, which is called `kernel`, to the source.
+  PlainCode write(const std::string& kernel, std::string& source) {
     const std::size_t along = checked_.scan         ? *checked_.scan
                               : checked_.recurrence ? *checked_.recurrence
                                                     : none;
@@ -104,13 +116,13 @@ class StatementCode {
     source += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ") " +
               kernel + "(" + parameters() + ") {\n  using namespace problem;\n" + code_.lines() +
               "}\n";
-    KernelLaunch launch;
-    launch.kernel = kernel;
-    const std::int64_t of_a_block = threads / lanes_;
-    launch.grid[0].count = (elements + of_a_block - 1) / of_a_block;
-    launch.block = {threads, 1, 1};
-    launch.args = arguments();
-    return launch;
+    PlainCode plain;
+    plain.launch.kernel = kernel;
+    plain.launch.block = {threads, 1, 1};
+    plain.launch.args = arguments();
+    plain.elements = elements;
+    plain.elements_of_a_block = threads / lanes_;
+    return plain;
   }
 
  private:
@@ -118,7 +130,6 @@ class StatementCode {
 
   /// Which element this thread works on: its indices, all but the one that a loop runs along.
   void write_indices(std::size_t along) {
-    std::string count = "1";
     std::vector<std::size_t> own;
     for (std::size_t i = 0; i < statement_.indices.size(); ++i) {
       if (i != along) own.push_back(i);
@@ -134,7 +145,16 @@ class StatementCode {
                                : lanes_ == 1
                                    ? "1ll * blockIdx.x * blockDim.x + threadIdx.x"
                                    : "1ll * blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32";
-    code_.line("long long rest_ = " + thread + ";");
+    if (in_portions_) {
+      std::int64_t inner = 1;
+      for (std::size_t i = portions_.indices; i < statement_.indices.size(); ++i) {
+        if (i != along) inner *= statement_.indices[i].extent;
+      }
+      code_.line("long long rest_ = first_item * " + std::to_string(inner) + " + " + thread + ";");
+      code_.line("if (rest_ >= end_item * " + std::to_string(inner) + ") return;");
+    } else {
+      code_.line("long long rest_ = " + thread + ";");
+    }
     for (std::size_t i = own.size(); i-- > 0;) {
       const Index& index = statement_.indices[own[i]];
       const std::string place = i > 0 ? "rest_ % " + index.extent_text : "rest_";
@@ -224,34 +244,28 @@ class StatementCode {
 
   bool has_wide_copy() const { return code_.has_wide_copy(statement_.name); }
 
+  /// But for an input that is changed in place, which is its own target.
   std::vector<std::string> read_tensors() const {
-    std::vector<std::string> names;
-    for_each(statement_.right, [&](const Expression& e) {
-      if (e.op != Operator::read || e.name == statement_.name) return;
-      if (std::find(names.begin(), names.end(), e.name) == names.end()) names.push_back(e.name);
-    });
+    std::vector<std::string> names = tensors_read({&statement_.right}, statement_.name);
+    if (purpose_ == Purpose::inputs) {
+      std::erase_if(names,
+                    [&](const std::string& name) { return "made_" + name == statement_.name; });
+    }
     return names;
   }
 
   std::string parameters() const {
-    std::string text;
-    for (const std::string& name : read_tensors()) {
-      if (purpose_ == Purpose::inputs && "made_" + name == statement_.name) continue;
-      text += "const " + code_.source_type(name) + "* " + code_.source(name) + ", ";
-    }
-    text += code_.target_type(statement_.name) + "* " + code_.target(statement_.name);
+    std::string text = code_.parameters(read_tensors());
+    text += (text.empty() ? "" : ", ") + code_.target_type(statement_.name) + "* " +
+            code_.target(statement_.name);
     if (has_wide_copy()) text += ", real* " + statement_.name + "_wide";
+    if (in_portions_) text += ", long long first_item, long long end_item";
     return text;
   }
 
   std::vector<Argument> arguments() const {
-    std::vector<Argument> arguments;
-    for (const std::string& name : read_tensors()) {
-      if (purpose_ == Purpose::inputs && "made_" + name == statement_.name) continue;
-      arguments.push_back(BufferArgument{code_.source(name)});
-    }
-    std::string own = code_.target(statement_.name);
-    arguments.push_back(BufferArgument{own});
+    std::vector<Argument> arguments = code_.arguments(read_tensors());
+    arguments.push_back(BufferArgument{code_.target(statement_.name)});
     if (has_wide_copy()) arguments.push_back(BufferArgument{statement_.name + "_wide"});
     return arguments;
   }
@@ -260,33 +274,117 @@ class StatementCode {
   const CheckedStatement& checked_;
   const Statement& statement_;
   Purpose purpose_;
+  const Portions& portions_;
+  bool in_portions_;
   ExpressionCode code_;
   std::int64_t lanes_ = 1;
 };
 
 }  // namespace
 
-Program device_program(const Definition& whole, Purpose purpose) {
-  const Definition definition = with_slices(whole);
-  Program program;
-  std::string kernels;
-  std::set<std::string> made;
-  for (const CheckedStatement& checked : definition.statements()) {
+namespace {
+
+/// What intermediate results may take together; beyond, statements run in portions.
+constexpr std::int64_t most_intermediate_bytes = std::int64_t{1} << 30;
+
+class ProgramCode {
+ public:
+  ProgramCode(const Definition& definition, Purpose purpose)
+      : definition_(definition),
+        purpose_(purpose),
+        element_bytes_(purpose == Purpose::candidate ? sizeof(float) : sizeof(double)),
+        portions_(portions_of(definition, element_bytes_, most_intermediate_bytes)) {}
+
+  Program write() {
+    const auto& statements = definition_.statements();
+    for (std::size_t i = 0; i < statements.size();) {
+      if (!portions_.has(i)) {
+        const Writer writer = write_statement(i++);
+        for (Step& step : writer(0, 0)) program_.steps.push_back(std::move(step));
+        continue;
+      }
+      std::vector<Writer> writers;
+      for (; portions_.has(i); ++i) writers.push_back(write_statement(i));
+      for (std::int64_t first = 0; first < portions_.items; first += portions_.items_at_once) {
+        const std::int64_t end = std::min(portions_.items, first + portions_.items_at_once);
+        for (const Writer& writer : writers) {
+          for (Step& step : writer(first, end)) program_.steps.push_back(std::move(step));
+        }
+      }
+    }
+    if (left_bytes_ > 0) {
+      program_.workspaces.push_back({"product_left", left_bytes_});
+      program_.workspaces.push_back({"product_right", right_bytes_});
+    }
+    program_.source = device_prelude(definition_, purpose_, kernels_) +
+                      (left_bytes_ > 0 ? gemm_source() : "") + kernels_;
+    return std::move(program_);
+  }
+
+ private:
+  /// The launches of a statement for items from a first one up to an end.
+  using Writer = std::function<std::vector<Step>(std::int64_t, std::int64_t)>;
+
+  Writer write_statement(std::size_t number) {
+    const CheckedStatement& checked = definition_.statements()[number];
+    const bool in_portions = portions_.has(number);
+    add_workspaces(checked);
+    if (purpose_ == Purpose::truth) {
+      if (std::optional<ProductCode> product =
+              product_code(definition_, checked, portions_, in_portions)) {
+        kernels_ += product->source;
+        left_bytes_ = std::max(left_bytes_, product->left_bytes);
+        right_bytes_ = std::max(right_bytes_, product->right_bytes);
+        return [code = std::move(*product)](std::int64_t first, std::int64_t end) {
+          return code.steps(first, end);
+        };
+      }
+    }
+    StatementCode code(definition_, checked, purpose_, portions_, in_portions);
+    const PlainCode plain = code.write("make_" + checked.statement.name, kernels_);
+    return [plain, in_portions, items = portions_.items](std::int64_t first, std::int64_t end) {
+      KernelLaunch launch = plain.launch;
+      std::int64_t elements = plain.elements;
+      if (in_portions) {
+        elements = elements / items * (end - first);
+        launch.args.push_back(ScalarArgument{first});
+        launch.args.push_back(ScalarArgument{end});
+      }
+      launch.grid[0].count = (elements + plain.elements_of_a_block - 1) / plain.elements_of_a_block;
+      return std::vector<Step>{std::move(launch)};
+    };
+  }
+
+  void add_workspaces(const CheckedStatement& checked) {
     const std::string& name = checked.statement.name;
-    std::string kernel = "make_" + name;
-    StatementCode code(definition, checked, purpose);
-    program.steps.push_back(code.write(kernel, kernels));
-    const TensorInfo& tensor = *definition.find(name);
-    const ExpressionCode types(definition, checked.statement, purpose);
+    const TensorInfo& tensor = *definition_.find(name);
+    const ExpressionCode types(definition_, checked.statement, purpose_, portions_);
     if (tensor.role == TensorInfo::Role::intermediate) {
-      program.workspaces.push_back({name, tensor.elements() * types.target_bytes(name)});
+      const std::int64_t of_an_item = portions_.item_elements(name);
+      const std::int64_t elements =
+          of_an_item > 0 ? of_an_item * portions_.items_at_once : tensor.elements();
+      program_.workspaces.push_back({name, elements * types.target_bytes(name)});
     } else if (types.has_wide_copy(name)) {
-      program.workspaces.push_back(
+      program_.workspaces.push_back(
           {name + "_wide", tensor.elements() * std::int64_t{sizeof(float)}});
     }
   }
-  program.source = device_prelude(definition, purpose, kernels) + kernels;
-  return program;
+
+  const Definition& definition_;
+  Purpose purpose_;
+  std::int64_t element_bytes_;
+  Portions portions_;
+  Program program_;
+  std::string kernels_;
+  std::int64_t left_bytes_ = 0;
+  std::int64_t right_bytes_ = 0;
+};
+
+}  // namespace
+
+Program device_program(const Definition& definition, Purpose purpose) {
+  const Definition sliced = with_slices(definition);
+  return ProgramCode(sliced, purpose).write();
 }
 
 }  // namespace rekernel::definition

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+
+#include "ops/definition/expression_code.h"
 
 namespace rekernel::definition {
 
@@ -163,15 +164,6 @@ bool needs(const std::string& text, const Piece& piece) {
   if (name == "larger_of" && has(text, "later_larger")) return true;
   if (name == "smaller_of" && has(text, "later_smaller")) return true;
   return has(text, name);
-}
-
-bool needs_long_indices(const Definition& definition) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  return std::any_of(definition.tensors().begin(), definition.tensors().end(),
-                     [](const TensorInfo& tensor) {
-                       return tensor.elements() > most || tensor.interval.high > most ||
-                              tensor.interval.low < -most;
-                     });
 }
 
 }  // namespace

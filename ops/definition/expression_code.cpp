@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -57,6 +58,33 @@ std::string element_type(DType dtype) {
 
 }  // namespace
 
+bool needs_long_indices(const Definition& definition) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  const auto is_long = [](const Interval& range) { return range.high > most || range.low < -most; };
+  for (const TensorInfo& tensor : definition.tensors()) {
+    if (tensor.elements() > most || is_long(tensor.interval)) return true;
+  }
+  bool found = false;
+  for (const CheckedStatement& checked : definition.statements()) {
+    for_each(checked.statement.right, [&](const Expression& e) {
+      found |= e.type == Type::integer && e.op != Operator::reduction && is_long(e.interval);
+    });
+  }
+  return found;
+}
+
+std::vector<std::string> tensors_read(const std::vector<const Expression*>& expressions,
+                                      const std::string& own) {
+  std::vector<std::string> names;
+  for (const Expression* expression : expressions) {
+    for_each(*expression, [&](const Expression& e) {
+      if (e.op != Operator::read || e.name == own) return;
+      if (std::find(names.begin(), names.end(), e.name) == names.end()) names.push_back(e.name);
+    });
+  }
+  return names;
+}
+
 void ExpressionCode::line(const std::string& text) {
   lines_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + text + "\n";
 }
@@ -79,7 +107,10 @@ std::string ExpressionCode::expression(const Expression& e) {
       return number(e);
     case Operator::name:
       if (e.name == "infinity") return "real(INFINITY)";
-      return e.type == Type::real ? "real(" + e.name + ")" : e.name;
+      if (e.type == Type::real) return "real(" + e.name + ")";
+      // The sizes in problem.h are of type int, whose products may be larger.
+      return long_indices_ && e.interval.low == e.interval.high ? "index_t(" + e.name + ")"
+                                                                : e.name;
     case Operator::read:
       return read(e);
     case Operator::call:
@@ -190,6 +221,9 @@ std::string ExpressionCode::place(const std::string& tensor,
   for (std::size_t i = 1; i < places.size(); ++i) {
     text = (i > 1 ? "(" + text + ")" : text) + " * " + info.extent_texts[i] + " + " + places[i];
   }
+  if (const std::int64_t size = portions_.item_elements(tensor); size > 0) {
+    text += " - first_item * " + std::to_string(size);
+  }
   return text;
 }
 
@@ -232,6 +266,7 @@ std::string ExpressionCode::read(const Expression& e) {
 }
 
 std::string ExpressionCode::reduction(const Expression& e) {
+  if (&e == replaced_) return replacement_;
   const bool shared = nesting_ == 0 && lanes_ > 1;
   const bool of_index = is_index_reducer(e.name);
   const bool integer = e.type == Type::integer && !of_index;
@@ -440,6 +475,20 @@ std::string ExpressionCode::stored(const std::string& tensor, const std::string&
   if (narrow) return "from_real<" + type + ">(" + value + ")";
   if (type == "real" || (type == "float" && purpose_ == Purpose::candidate)) return value;
   return "static_cast<" + type + ">(" + value + ")";
+}
+
+std::string ExpressionCode::parameters(const std::vector<std::string>& tensors) const {
+  std::string text;
+  for (const std::string& name : tensors) {
+    text += (text.empty() ? "const " : ", const ") + source_type(name) + "* " + source(name);
+  }
+  return text;
+}
+
+std::vector<Argument> ExpressionCode::arguments(const std::vector<std::string>& tensors) const {
+  std::vector<Argument> arguments;
+  for (const std::string& name : tensors) arguments.push_back(BufferArgument{source(name)});
+  return arguments;
 }
 
 std::string ExpressionCode::first_value(const std::string& reducer) const {

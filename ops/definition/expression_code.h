@@ -6,15 +6,34 @@
 
 #include "ops/definition/definition.h"
 #include "ops/definition/device_code.h"
+#include "ops/definition/portions.h"
 
 namespace rekernel::definition {
+
+/// Whether an index or an offset can pass 2^31.
+bool needs_long_indices(const Definition& definition);
+
+/// The tensors that expressions read, but for `own`, in the order in which they stand there.
+std::vector<std::string> tensors_read(const std::vector<const Expression*>& expressions,
+                                      const std::string& own);
 
 /// Writes the device code of one statement's expressions. Reductions become loops before the line
 /// that needs them, so that an expression's text is good only where it was asked for.
 class ExpressionCode {
  public:
-  ExpressionCode(const Definition& definition, const Statement& statement, Purpose purpose)
-      : definition_(definition), statement_(statement), purpose_(purpose) {}
+  ExpressionCode(const Definition& definition, const Statement& statement, Purpose purpose,
+                 const Portions& portions)
+      : definition_(definition),
+        statement_(statement),
+        purpose_(purpose),
+        portions_(portions),
+        long_indices_(needs_long_indices(definition)) {}
+
+  /// The text that stands for a reduction which something else computes.
+  void replace(const Expression& reduction, const std::string& text) {
+    replaced_ = &reduction;
+    replacement_ = text;
+  }
 
   /// How many threads share the terms of reductions that stand in no other.
   void set_lanes(std::int64_t lanes) { lanes_ = lanes; }
@@ -43,6 +62,10 @@ class ExpressionCode {
   /// Whether a candidate keeps an output of narrow type as reals too, for a later statement.
   bool has_wide_copy(const std::string& tensor) const;
 
+  /// Tensors as parameters of a kernel, and as the arguments of its launch.
+  std::string parameters(const std::vector<std::string>& tensors) const;
+  std::vector<Argument> arguments(const std::vector<std::string>& tensors) const;
+
   std::string first_value(const std::string& reducer) const;
   std::string combiner(const std::string& reducer) const;
 
@@ -65,6 +88,10 @@ class ExpressionCode {
   const Definition& definition_;
   const Statement& statement_;
   Purpose purpose_;
+  const Portions& portions_;
+  bool long_indices_;
+  const Expression* replaced_ = nullptr;
+  std::string replacement_;
   std::int64_t lanes_ = 1;
   std::string lines_;
   int depth_ = 1;

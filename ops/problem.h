@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,10 @@
 #include "ops/program.h"
 
 namespace rekernel {
+
+namespace definition {
+class Definition;
+}
 
 enum class Role { input, output };
 
@@ -144,6 +149,9 @@ struct Problem {
   /// save. One product is counted whatever the tolerance needs. Types of 8 bits are twice as fast,
   /// and take two products at the least to meet any tolerance of the catalog: no less time.
   std::int64_t fewest_matrix_operations = 0;
+
+  /// What its statements were found to be.
+  std::shared_ptr<const definition::Definition> definition;
 
   /// The definition as an expression of PyTorch's (`torch`, `F` for torch.nn.functional), of the
   /// inputs and attributes by name: what the references from PyTorch time. Several outputs are a

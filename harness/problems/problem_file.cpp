@@ -557,6 +557,7 @@ class ProblemReader {
     problem_.fewest_matrix_operations =
         whole(problem_.matrix_products > 0 ? cost_.fewest_matrix_operations : 0);
     auto definition = std::make_shared<const Definition>(std::move(scope_));
+    problem_.definition = definition;
     problem_.host_oracle = [definition](const HostInputs& inputs) {
       HostInputs outputs;
       const definition::Values values =

@@ -129,6 +129,7 @@ const std::set<std::string, std::less<>>& keywords() {
                                                            "clock",
                                                            "warpSize",
                                                            "gemm",
+                                                           "multiply_tiles",
                                                            "first_item",
                                                            "end_item",
                                                            "matrix",

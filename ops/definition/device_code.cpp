@@ -10,6 +10,7 @@
 #include "ops/definition/portions.h"
 #include "ops/definition/product_code.h"
 #include "ops/definition/split.h"
+#include "ops/definition/tile_code.h"
 #include "ops/gemm.h"
 
 namespace rekernel::definition {
@@ -134,6 +135,7 @@ class StatementCode {
     for (std::size_t i = 0; i < statement_.indices.size(); ++i) {
       if (i != along) own.push_back(i);
     }
+    if (lanes_ == 1 && !in_portions_) put_reads_side_by_side(own);
     if (lanes_ > 1) code_.line("const int lane = threadIdx.x % " + std::to_string(lanes_) + ";");
     if (own.empty()) {
       code_.line(lanes_ == threads ? "if (blockIdx.x > 0) return;"
@@ -163,6 +165,30 @@ class StatementCode {
     }
     const Index& first = statement_.indices[own[0]];
     code_.line("if (" + first.name + " >= " + first.extent_text + ") return;");
+  }
+
+  /// The index last along which neighbouring threads find most of a reduction's reads side by side.
+  void put_reads_side_by_side(std::vector<std::size_t>& own) const {
+    const auto score = [&](std::size_t i) {
+      int side_by_side = 0;
+      const std::string& name = statement_.indices[i].name;
+      for (const Expression* reduction : top_level_reductions(statement_.right)) {
+        for_each(*reduction, [&](const Expression& e) {
+          if (e.op != Operator::read || !mentions(e, name)) return;
+          const Expression& last = e.operands[e.operands.size() - (e.has_otherwise ? 2 : 1)];
+          side_by_side += mentions(last, name) ? 1 : -1;
+        });
+      }
+      return side_by_side;
+    };
+    for (std::size_t i = 0; i + 1 < own.size(); ++i) {
+      const bool better = score(own[i]) > score(own.back()) && score(own[i]) > 0 &&
+                          statement_.indices[own[i]].extent >= 32;
+      if (!better) continue;
+      std::rotate(own.begin() + static_cast<std::ptrdiff_t>(i),
+                  own.begin() + static_cast<std::ptrdiff_t>(i) + 1, own.end());
+      i = 0;
+    }
   }
 
   void write_element() {
@@ -340,8 +366,20 @@ class ProgramCode {
         };
       }
     }
+    const std::string kernel = "make_" + checked.statement.name;
+    if (purpose_ == Purpose::candidate) {
+      if (const std::optional<TileCode> tiles =
+              tile_code(definition_, checked, portions_, in_portions, kernel, kernels_)) {
+        return [tiles = *tiles, in_portions](std::int64_t first, std::int64_t end) {
+          KernelLaunch launch = tiles.launch;
+          launch.grid[2].count = in_portions ? tiles.matrices * (end - first) : tiles.matrices;
+          if (in_portions) launch.args.push_back(ScalarArgument{first});
+          return std::vector<Step>{std::move(launch)};
+        };
+      }
+    }
     StatementCode code(definition_, checked, purpose_, portions_, in_portions);
-    const PlainCode plain = code.write("make_" + checked.statement.name, kernels_);
+    const PlainCode plain = code.write(kernel, kernels_);
     return [plain, in_portions, items = portions_.items](std::int64_t first, std::int64_t end) {
       KernelLaunch launch = plain.launch;
       std::int64_t elements = plain.elements;

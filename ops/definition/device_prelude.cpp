@@ -16,7 +16,7 @@ struct Piece {
 };
 
 // Each may use those above it.
-constexpr std::array<Piece, 21> pieces = {{
+constexpr std::array<Piece, 22> pieces = {{
     {"added", R"cuda(
 __device__ real added(real a, real b) { return a + b; }
 )cuda"},
@@ -120,6 +120,59 @@ __device__ T over_lanes(T mine, Combine combine) {
   const T result = own[0];
   if (lanes > 32) __syncthreads(); else __syncwarp();
   return result;
+}
+)cuda"},
+    {"multiply_tiles", R"cuda(
+// Elements of a product: store(i, j, sum over l of left(i, l) * right(l, j)) for the 64 x 64 of this block
+// of 256 threads, 4 x 4 of them a thread, from tiles in shared memory. Neighbouring threads load along the
+// depth where a factor lies so. 256 terms are added up before they join the sum.
+template <bool left_along_depth, bool right_along_depth, class Left, class Right, class Store>
+__device__ void multiply_tiles(long long rows, long long columns, long long depth, Left left, Right right,
+                               Store store) {
+  constexpr int tile = 64, step = 16, terms = 256;
+  __shared__ real left_tile[step][tile + 1], right_tile[step][tile + 1];
+  const long long first_row = 1ll * blockIdx.y * tile, first_column = 1ll * blockIdx.x * tile;
+  const int thread = threadIdx.x, down = thread / 16, across = thread % 16;
+  real sum[4][4] = {}, part[4][4] = {};
+  for (long long start = 0; start < depth; start += step) {
+    for (int i = thread; i < tile * step; i += 256) {
+      const int place = left_along_depth ? i / step : i % tile, l = left_along_depth ? i % step : i / tile;
+      const bool inside = first_row + place < rows && start + l < depth;
+      left_tile[l][place] = inside ? left(first_row + place, start + l) : real(0);
+    }
+    for (int i = thread; i < tile * step; i += 256) {
+      const int place = right_along_depth ? i / step : i % tile, l = right_along_depth ? i % step : i / tile;
+      const bool inside = first_column + place < columns && start + l < depth;
+      right_tile[l][place] = inside ? right(start + l, first_column + place) : real(0);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int l = 0; l < step; ++l) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) part[i][j] += left_tile[l][down + 16 * i] * right_tile[l][across + 16 * j];
+      }
+    }
+    __syncthreads();
+    if ((start + step) % terms != 0 && start + step < depth) continue;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        sum[i][j] += part[i][j];
+        part[i][j] = 0;
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const long long row = first_row + down + 16 * i, column = first_column + across + 16 * j;
+      if (row < rows && column < columns) store(row, column, sum[i][j]);
+    }
+  }
 }
 )cuda"},
     {"scan", R"cuda(

@@ -46,6 +46,8 @@ class ExpressionCode {
   void line(const std::string& text);
   void open() { ++depth_; }
   void close();
+  /// After a closing brace: a semicolon.
+  void end_statement() { lines_.insert(lines_.size() - 1, ";"); }
   const std::string& lines() const { return lines_; }
 
   /// Where an element of a tensor lies, from the texts of its indices.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/definition/expression_code.h"
+#include "ops/definition/factors.h"
 #include "ops/gemm.h"
 
 namespace rekernel::definition {
@@ -15,17 +16,6 @@ constexpr double least_terms = 2e9;
 constexpr std::int64_t most_bytes_of_a_factor = std::int64_t{1} << 29;
 constexpr std::int64_t most_grid = 65535;
 constexpr std::int64_t copy_threads = 256;
-
-std::int64_t size_of(const std::vector<Index>& indices) {
-  std::int64_t product = 1;
-  for (const Index& index : indices) product *= index.extent;
-  return product;
-}
-
-bool has_any(const Expression& e, const std::vector<Index>& indices) {
-  return std::any_of(indices.begin(), indices.end(),
-                     [&](const Index& index) { return mentions(e, index.name); });
-}
 
 class Writer {
  public:
@@ -46,10 +36,11 @@ class Writer {
     made_.columns = size_of(c_.columns);
     made_.depth = size_of(c_.sum->indices);
     made_.matrices = size_of(c_.batch);
-    if (!place_conditions() || !fits()) return std::nullopt;
-    made_.left = write_copy("left", c_.left, left_conditions_, c_.rows, c_.sum->indices, false);
+    const std::optional<FactorConditions> conditions = conditions_of_factors(c_);
+    if (!conditions || !fits()) return std::nullopt;
+    made_.left = write_copy("left", c_.left, conditions->left, c_.rows, c_.sum->indices, false);
     made_.right =
-        write_copy("right", c_.right, right_conditions_, c_.sum->indices, c_.columns, true);
+        write_copy("right", c_.right, conditions->right, c_.sum->indices, c_.columns, true);
     write_product();
     return std::move(made_);
   }
@@ -62,40 +53,16 @@ class Writer {
                                     padded_depth(size_of(c_.sum->indices)) *
                                     std::int64_t{sizeof(double)};
     if (left_bytes > most_bytes_of_a_factor) return size_of(c_.rows) > size_of(c_.columns);
-    const int in_order = (ends_in_depth(c_.left) ? 1 : 0) + (ends_in_depth(c_.right) ? 0 : 1);
+    const int in_order =
+        (ends_in_depth(c_, c_.left) ? 1 : 0) + (ends_in_depth(c_, c_.right) ? 0 : 1);
     if (in_order == 1) return size_of(c_.rows) > size_of(c_.columns);
     return in_order == 0;
-  }
-
-  bool ends_in_depth(const std::vector<const Expression*>& factors) const {
-    bool depth = false;
-    for_each(*factors[0], [&](const Expression& e) {
-      if (e.op != Operator::read || e.operands.empty()) return;
-      const Expression& last = e.operands[e.operands.size() - (e.has_otherwise ? 2 : 1)];
-      depth =
-          has_any(last, c_.sum->indices) && !has_any(last, c_.rows) && !has_any(last, c_.columns);
-    });
-    return depth;
-  }
-
-  /// A term that a condition leaves out is a zero in the factor that has the condition's indices.
-  bool place_conditions() {
-    if (c_.sum->operands.size() < 2) return true;
-    for (const Expression* part : conjuncts(c_.sum->operands[1])) {
-      const bool of_rows = has_any(*part, c_.rows), of_columns = has_any(*part, c_.columns);
-      if (of_rows && of_columns) return false;
-      (of_columns ? right_conditions_ : left_conditions_).push_back(part);
-    }
-    return true;
   }
 
   bool fits() {
     if (in_portions_) {
       // Items are the outermost matrices.
-      if (c_.batch.size() < portions_.indices) return false;
-      for (std::size_t k = 0; k < portions_.indices; ++k) {
-        if (c_.batch[k].name != statement_.indices[k].name) return false;
-      }
+      if (!has_items_outermost(c_, statement_, portions_)) return false;
       made_.matrices /= portions_.items;
     }
     const std::int64_t bytes = sizeof(double);
@@ -117,19 +84,6 @@ class Writer {
     made_.right_bytes = right_tile * tiles_at_once * made_.matrices_at_once;
     return (made_.columns_at_once + column_tile - 1) / column_tile < (std::int64_t{1} << 31) &&
            padded_rows(made_.rows) / 128 <= most_grid;
-  }
-
-  /// Indices from a number that counts them, the last one fastest.
-  static void decode(ExpressionCode& code, const std::vector<Index>& indices,
-                     const std::string& number) {
-    if (indices.empty()) return;
-    code.line("long long rest_" + number + " = " + number + ";");
-    const std::string rest = "rest_" + number;
-    for (std::size_t i = indices.size(); i-- > 0;) {
-      const std::string place = i > 0 ? rest + " % " + indices[i].extent_text : rest;
-      code.line("const index_t " + indices[i].name + " = static_cast<index_t>(" + place + ");");
-      if (i > 0) code.line(rest + " /= " + indices[i].extent_text + ";");
-    }
   }
 
   static std::vector<const Expression*> joined(std::vector<const Expression*> a,
@@ -155,9 +109,9 @@ class Writer {
     code.line("double value_ = 0.0;");
     code.line("if (row_ < " + height + " && column_ < " + width + ") {");
     code.open();
-    decode(code, c_.batch, "matrix_");
-    decode(code, down, "row_");
-    decode(code, across, "column_");
+    decode_indices(code, c_.batch, "matrix_");
+    decode_indices(code, down, "row_");
+    decode_indices(code, across, "column_");
     std::string condition;
     for (const Expression* one : conditions)
       condition += (condition.empty() ? "" : " && ") + code.expression(*one);
@@ -204,9 +158,9 @@ class Writer {
     code.line("const long long row_ = tile_row_, column_ = first_column + tile_column_;");
     code.line("if (row_ >= " + std::to_string(made_.rows) + " || column_ >= " +
               std::to_string(made_.columns) + " || tile_column_ >= pitch) return;");
-    decode(code, c_.batch, "matrix_");
-    decode(code, c_.rows, "row_");
-    decode(code, c_.columns, "column_");
+    decode_indices(code, c_.batch, "matrix_");
+    decode_indices(code, c_.rows, "row_");
+    decode_indices(code, c_.columns, "column_");
     const std::string value = code.expression(statement_.right);
     std::vector<std::string> places;
     for (const Index& index : statement_.indices) places.push_back(index.name);
@@ -216,8 +170,7 @@ class Writer {
     code.close();
     std::string body = code.lines();
     body.insert(body.size() - 1, ");");
-    std::vector<const Expression*> rest;
-    collect_around(statement_.right, rest);
+    const std::vector<const Expression*> rest = reads_around(statement_.right, c_.sum);
     const std::vector<std::string> reads = tensors_read(rest, statement_.name);
     std::string parameters = code.parameters(reads);
     parameters += std::string(parameters.empty() ? "" : ", ") + code.target_type(statement_.name) +
@@ -237,22 +190,11 @@ class Writer {
     made_.product.arguments.push_back(BufferArgument{"product_right"});
   }
 
-  /// What the statement has beside its sum.
-  void collect_around(const Expression& e, std::vector<const Expression*>& found) const {
-    if (&e == c_.sum) return;
-    if (e.op == Operator::read) {
-      found.push_back(&e);
-      return;
-    }
-    for (const Expression& operand : e.operands) collect_around(operand, found);
-  }
-
   const Definition& definition_;
   const Statement& statement_;
   const Portions& portions_;
   bool in_portions_;
   Contraction c_;
-  std::vector<const Expression*> left_conditions_, right_conditions_;
   ProductCode made_;
 };
 

@@ -18,7 +18,7 @@
 #include "harness/records/report.h"
 #include "ops/catalog.h"
 #include "reference/pytorch.h"
-#include "replay/evaluation_pool.h"
+#include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
 

@@ -18,7 +18,7 @@
 #include "harness/gpu/identity.h"
 #include "harness/records/record.h"
 #include "ops/catalog.h"
-#include "replay/evaluation_pool.h"
+#include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
 

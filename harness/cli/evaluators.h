@@ -7,8 +7,8 @@
 #include "harness/cli/command.h"
 #include "harness/gpu/choice.h"
 #include "ops/result.h"
-#include "replay/device_evaluator.h"
-#include "replay/header.h"
+#include "replay/evaluator/device_evaluator.h"
+#include "replay/trajectory/header.h"
 
 namespace rekernel {
 

@@ -9,7 +9,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/search_options.h"
 #include "ops/result.h"
-#include "replay/device_evaluator.h"
+#include "replay/evaluator/device_evaluator.h"
 
 namespace rekernel {
 

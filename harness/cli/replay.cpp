@@ -9,10 +9,10 @@
 #include "harness/cli/extract.h"
 #include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compile.h"
-#include "replay/metrics.h"
-#include "replay/replay_report.h"
-#include "replay/replayer.h"
-#include "replay/walk.h"
+#include "replay/playback/replayer.h"
+#include "replay/report/metrics.h"
+#include "replay/report/replay_report.h"
+#include "replay/report/walk.h"
 
 namespace rekernel {
 

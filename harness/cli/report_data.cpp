@@ -17,7 +17,7 @@
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
 #include "ops/catalog.h"
-#include "replay/metrics.h"
+#include "replay/report/metrics.h"
 
 namespace rekernel {
 

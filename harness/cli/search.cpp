@@ -13,12 +13,12 @@
 #include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/gpu/choice.h"
-#include "replay/model_files.h"
-#include "replay/model_openai.h"
-#include "replay/model_recorded.h"
-#include "replay/replay_report.h"
-#include "replay/search.h"
-#include "replay/status.h"
+#include "replay/model/files_model.h"
+#include "replay/model/openai_model.h"
+#include "replay/model/recorded_model.h"
+#include "replay/report/replay_report.h"
+#include "replay/report/status.h"
+#include "replay/search/search.h"
 
 namespace rekernel {
 

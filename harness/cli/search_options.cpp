@@ -10,8 +10,8 @@
 #include "harness/cli/launchers.h"
 #include "harness/cli/references.h"
 #include "ops/catalog.h"
-#include "replay/search.h"
-#include "replay/search_file.h"
+#include "replay/search/search.h"
+#include "replay/search/search_file.h"
 
 namespace rekernel {
 

@@ -1,8 +1,8 @@
-#include "replay/reply.h"
+#include "replay/search/reply.h"
 
 #include "harness/base/json.h"
 #include "property.h"
-#include "replay/settings.h"
+#include "replay/trajectory/settings.h"
 #include "targets.h"
 
 namespace rekernel::fuzz {

@@ -1,4 +1,4 @@
-#include "fakes.h"
+#include "tests/replay/fakes.h"
 
 #include <boost/json.hpp>
 
@@ -10,9 +10,9 @@
 #include "harness/base/files.h"
 #include "harness/evaluation/statistics.h"
 #include "ops/catalog.h"
-#include "replay/event.h"
-#include "replay/outcome.h"
-#include "replay/prompt.h"
+#include "replay/search/fixed_texts.h"
+#include "replay/trajectory/event.h"
+#include "replay/trajectory/outcome.h"
 
 namespace rekernel::testing {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "replay/evaluator.h"
-#include "replay/header.h"
-#include "replay/model.h"
-#include "replay/replayer.h"
-#include "replay/search.h"
+#include "replay/evaluator/evaluator.h"
+#include "replay/model/model.h"
+#include "replay/playback/replayer.h"
+#include "replay/search/search.h"
+#include "replay/trajectory/header.h"
 #include "tests/temporary.h"
 
 namespace rekernel::testing {

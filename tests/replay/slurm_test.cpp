@@ -14,13 +14,13 @@
 #include <mutex>
 #include <thread>
 
-#include "fakes.h"
 #include "harness/jobs/command_launcher.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 #include "harness/process/tool.h"
-#include "replay/device_evaluator.h"
-#include "replay/reply.h"
+#include "replay/evaluator/device_evaluator.h"
+#include "replay/search/reply.h"
+#include "tests/replay/fakes.h"
 
 namespace rekernel {
 namespace {

@@ -16,6 +16,7 @@
 #include "harness/jobs/command_launcher.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
+#include "replay/trajectory/inspection.h"
 
 extern char** environ;
 

@@ -18,6 +18,7 @@
 #include "harness/records/signature.h"
 #include "ops/catalog.h"
 #include "replay/report/metrics.h"
+#include "replay/trajectory/inspection.h"
 
 namespace rekernel {
 

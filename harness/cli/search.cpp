@@ -19,6 +19,7 @@
 #include "replay/report/replay_report.h"
 #include "replay/report/status.h"
 #include "replay/search/search.h"
+#include "replay/trajectory/pending_journal.h"
 
 namespace rekernel {
 

@@ -10,6 +10,8 @@
 #include "replay/model/endpoint.h"
 #include "replay/report/replay_report.h"
 #include "replay/trajectory/event.h"
+#include "replay/trajectory/inspection.h"
+#include "replay/trajectory/pending_journal.h"
 #include "replay/trajectory/trajectory.h"
 
 namespace rekernel {
@@ -194,11 +196,7 @@ Result<SearchStatus> search_status(const fs::path& trajectory) {
   keep_missing("response", status.awaited_replies);
   keep_missing("evaluation", status.awaited_evaluations);
 
-  status.models = status.search.header.settings.models;
-  const auto event = last_event(trajectory, "endpoints");
-  if (!event) return event.error();
-  if (!*event) return status;
-  auto models = endpoints_from_json(**event, status.models, trajectory.string());
+  auto models = last_endpoints(trajectory, status.search.header.settings.models);
   if (!models) return models.error();
   status.models = std::move(*models);
   return status;

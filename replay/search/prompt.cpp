@@ -67,6 +67,14 @@ void PromptHistory::add(const HistoryEntry& entry) {
   kind.sums.push_back(kind.sums.back() + lines_.back().entry.size());
 }
 
+std::vector<std::string> ids_of(const PromptParts& parts) {
+  std::vector<std::string> ids;
+  for (const auto* kernels : {&parts.survivors, &parts.bank, &parts.library}) {
+    for (const ShownKernel& kernel : *kernels) ids.push_back(kernel.id);
+  }
+  return ids;
+}
+
 PromptWriter::PromptWriter(const Header& header, const PromptParts& parts)
     : header_(header), history_(parts.history ? *parts.history : no_history()) {
   for (const auto& kernel : parts.survivors) survivors_.push_back(kernel_section(kernel, "Kernel"));

@@ -60,6 +60,9 @@ struct PromptParts {
   const PromptHistory* history = nullptr;  ///< null: nothing was tried
 };
 
+/// The kernels that a prompt shows, in its order.
+std::vector<std::string> ids_of(const PromptParts& parts);
+
 /// Writes the prompts of a round. Both kinds keep settings.prompt_tokens (by estimated_tokens).
 /// Where everything would be too long, these go, one after the other, until it fits: compiler logs,
 /// the oldest first; failed candidates, the oldest first; bank kernels, the slowest first; correct

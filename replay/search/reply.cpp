@@ -172,24 +172,6 @@ std::vector<Idea> ideas_from_list(std::string_view reply) {
   return ideas;
 }
 
-struct KernelReply {
-  std::string source;
-  json::object plan;  ///< as the model wrote it
-};
-
-Result<KernelReply> read_kernel_reply(std::string_view reply) {
-  if (Result<Ok> bytes = check_bytes(reply); !bytes) return bytes.error();
-  std::vector<Block> blocks = fenced_blocks(reply);
-  const Result<Block*> code = only_block(blocks, is_code, "cuda");
-  if (!code) return code.error();
-  const Result<Block*> plan = only_block(blocks, is_json, "json");
-  if (!plan) return plan.error();
-  Result<json::value> value = parse_json((*plan)->text, "the reply's json block");
-  if (!value) return value.error();
-  if (!value->is_object()) return Error{"the reply's json block: expected an object, the plan"};
-  return KernelReply{std::move((*code)->text), std::move(value->get_object())};
-}
-
 /// The reply's plan with what the search knows better.
 std::string completed_plan(json::object given, const CandidateFrame& frame) {
   std::string name = frame.id;
@@ -235,16 +217,21 @@ Result<std::vector<Idea>> parse_ideas(std::string_view reply) {
   return ideas;
 }
 
-Result<Ok> check_kernel_reply(std::string_view reply) {
-  const Result<KernelReply> read = read_kernel_reply(reply);
-  if (!read) return read.error();
-  return Ok{};
+Result<KernelReply> parse_kernel_reply(std::string_view reply) {
+  if (Result<Ok> bytes = check_bytes(reply); !bytes) return bytes.error();
+  std::vector<Block> blocks = fenced_blocks(reply);
+  const Result<Block*> code = only_block(blocks, is_code, "cuda");
+  if (!code) return code.error();
+  const Result<Block*> plan = only_block(blocks, is_json, "json");
+  if (!plan) return plan.error();
+  Result<json::value> value = parse_json((*plan)->text, "the reply's json block");
+  if (!value) return value.error();
+  if (!value->is_object()) return Error{"the reply's json block: expected an object, the plan"};
+  return KernelReply{std::move((*code)->text), std::move(value->get_object())};
 }
 
-Result<Candidate> parse_kernel_reply(std::string_view reply, const CandidateFrame& frame) {
-  Result<KernelReply> read = read_kernel_reply(reply);
-  if (!read) return read.error();
-  return parse_candidate(completed_plan(std::move(read->plan), frame), std::move(read->source),
+Result<Candidate> candidate_from_reply(KernelReply reply, const CandidateFrame& frame) {
+  return parse_candidate(completed_plan(std::move(reply.plan), frame), std::move(reply.source),
                          frame.id + "/kernel.json");
 }
 

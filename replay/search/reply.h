@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +19,8 @@ struct Idea {
 Idea idea_from_text(const std::string& text);
 
 /// Reads a reply to a request for ideas: a fenced json block, or the whole reply, that holds a list
-/// of
-/// {"title": …, "idea": …} or of strings; failing that, a numbered list ("1. …", "2) …"). The error
-/// says what was found instead.
+/// of {"title": …, "idea": …} or of strings; failing that, a numbered list ("1. …", "2) …"). The
+/// error says what was found instead.
 Result<std::vector<Idea>> parse_ideas(std::string_view reply);
 
 /// What the search fills in of a candidate's plan, whatever the reply says.
@@ -32,13 +32,18 @@ struct CandidateFrame {
   std::string arch;        ///< taken where the reply's plan has none
 };
 
-/// That a reply to a request for a kernel has the form of one, whatever is in its plan. Where it
-/// has not, the model may do better if it is asked again.
-Result<Ok> check_kernel_reply(std::string_view reply);
+/// What a reply to a request for a kernel holds, whatever is in its plan.
+struct KernelReply {
+  std::string source;
+  boost::json::object plan;  ///< as the model wrote it
+};
 
 /// Reads a reply to a request for a kernel: exactly one fenced block marked cuda, cu, c++, cpp or
-/// c, and exactly one marked json with the plan; other fenced blocks and prose are ignored. The
-/// error is what the failed candidate is recorded with.
-Result<Candidate> parse_kernel_reply(std::string_view reply, const CandidateFrame& frame);
+/// c, and exactly one marked json with the plan; other fenced blocks and prose are ignored. Where
+/// the reply has another form, the model may do better if it is asked again.
+Result<KernelReply> parse_kernel_reply(std::string_view reply);
+
+/// The candidate that a reply describes. The error is what the failed candidate is recorded with.
+Result<Candidate> candidate_from_reply(KernelReply reply, const CandidateFrame& frame);
 
 }  // namespace rekernel

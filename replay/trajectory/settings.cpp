@@ -118,6 +118,25 @@ const RoundPlan* Settings::plan_of(int round) const {
   return nullptr;
 }
 
+Result<std::vector<ModelSettings>> endpoints_from_json(const json::object& event,
+                                                       const std::vector<ModelSettings>& models,
+                                                       const std::string& where) {
+  const json::value value = event;
+  JsonReader reader(where, value);
+  for (const char* key : {"event", "chain"}) reader.optional(key);
+  JsonReader entries = reader.required("models");
+  std::vector<ModelSettings> endpoints = read_models(entries);
+  reader.no_other_keys();
+  const auto same_name = [](const ModelSettings& a, const ModelSettings& b) {
+    return a.name == b.name;
+  };
+  if (!std::equal(endpoints.begin(), endpoints.end(), models.begin(), models.end(), same_name)) {
+    entries.fail("expected the models of the search");
+  }
+  if (auto error = reader.error()) return *error;
+  return endpoints;
+}
+
 std::vector<RoundPlan> read_round_plans(JsonReader reader, const Settings& settings) {
   std::vector<RoundPlan> plans;
   std::set<int> seen;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/base/json.h"
+#include "ops/result.h"
 
 namespace rekernel {
 
@@ -85,6 +86,10 @@ bool is_plain_address(const std::string& address);
 std::vector<ModelSettings> read_models(JsonReader reader);
 /// What old recordings do not have is left out where it is not set.
 boost::json::array to_json(const std::vector<ModelSettings>& models);
+/// The models of an event `endpoints`, which must be those of the search.
+Result<std::vector<ModelSettings>> endpoints_from_json(const boost::json::object& event,
+                                                       const std::vector<ModelSettings>& models,
+                                                       const std::string& where);
 
 /// Plans for rounds of such a search, one a round at most. Errors land in the reader.
 std::vector<RoundPlan> read_round_plans(JsonReader reader, const Settings& settings);

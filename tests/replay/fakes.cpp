@@ -105,6 +105,12 @@ ModelReply fake_reply(const std::string& id) {
   return reply;
 }
 
+Result<Candidate> candidate_from_text(std::string_view reply, const CandidateFrame& frame) {
+  Result<KernelReply> parsed = parse_kernel_reply(reply);
+  if (!parsed) return parsed.error();
+  return candidate_from_reply(std::move(*parsed), frame);
+}
+
 Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns) {
   Evaluation evaluation;
   evaluation.problem = candidate.problem;

@@ -33,8 +33,8 @@ constexpr SlurmTimes short_times{milliseconds(100), milliseconds(400), seconds(3
                                  milliseconds(300), seconds(2),        seconds(3)};
 
 Candidate named(const std::string& name) {
-  auto candidate = parse_kernel_reply(testing::kernel_reply(name),
-                                      {"softmax", "test", "r1.i1.b1", "an idea", "sm_90a"});
+  auto candidate = testing::candidate_from_text(
+      testing::kernel_reply(name), {"softmax", "test", "r1.i1.b1", "an idea", "sm_90a"});
   if (!candidate) throw std::runtime_error(candidate.error().message);
   candidate->name = name;
   return std::move(*candidate);

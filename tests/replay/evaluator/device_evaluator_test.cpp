@@ -20,8 +20,8 @@ namespace {
 namespace json = boost::json;
 
 Candidate candidate(const std::string& id, const std::string& code = "") {
-  const auto parsed = parse_kernel_reply(testing::kernel_reply(id + "\n" + code),
-                                         {"softmax", "fake", id, "idea", "sm_90a"});
+  const auto parsed = testing::candidate_from_text(testing::kernel_reply(id + "\n" + code),
+                                                   {"softmax", "fake", id, "idea", "sm_90a"});
   if (!parsed) throw std::runtime_error(parsed.error().message);
   return *parsed;
 }

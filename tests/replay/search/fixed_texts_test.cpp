@@ -42,16 +42,16 @@ TEST(FormatText, SpeaksOfWhatTheTargetHas) {
 }
 
 TEST(WorkedExample, IsAValidCandidateOfEveryReply) {
-  const auto candidate = parse_kernel_reply(testing::kernel_reply("x"),
-                                            {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
+  const auto candidate = testing::candidate_from_text(
+      testing::kernel_reply("x"), {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
   ASSERT_TRUE(candidate) << candidate.error().message;
 }
 
 TEST(NvrtcWorkedExample, CompilesForEveryTarget) {
   const auto compiler = Compiler::load();
   ASSERT_TRUE(compiler) << compiler.error().message;
-  const auto candidate = parse_kernel_reply(testing::kernel_reply("x"),
-                                            {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
+  const auto candidate = testing::candidate_from_text(
+      testing::kernel_reply("x"), {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
   ASSERT_TRUE(candidate) << candidate.error().message;
   for (const std::string& target : targets_of("sm_80")) {
     if (!compiler->knows(target)) continue;

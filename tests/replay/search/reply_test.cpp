@@ -56,12 +56,12 @@ TEST(ParseIdeas, SaysWhatItFoundInstead) {
 }
 
 std::string complaint(const std::string& reply) {
-  const auto candidate = parse_kernel_reply(reply, frame);
+  const auto candidate = testing::candidate_from_text(reply, frame);
   return candidate ? "good" : candidate.error().message;
 }
 
 TEST(ParseKernelReply, FillsInWhatTheSearchKnows) {
-  const auto candidate = parse_kernel_reply(kernel_reply("x"), frame);
+  const auto candidate = testing::candidate_from_text(kernel_reply("x"), frame);
   ASSERT_TRUE(candidate) << candidate.error().message;
   EXPECT_EQ(candidate->problem, "softmax");
   EXPECT_EQ(candidate->name, "r1_i2_b1");
@@ -72,7 +72,7 @@ TEST(ParseKernelReply, FillsInWhatTheSearchKnows) {
 }
 
 TEST(ParseKernelReply, TakesIdeaAndArchitectureWhereThePlanHasNone) {
-  const auto candidate = parse_kernel_reply(
+  const auto candidate = testing::candidate_from_text(
       "```cu\nextern \"C\" __global__ void k() {}\n```\n```JSON\n{\"problem\": \"conv2d\", "
       "\"launches\": [{\"kernel\": \"k\", \"grid\": [1], \"block\": [1], \"args\": []}]}\n```\n",
       frame);

@@ -51,8 +51,8 @@ TEST(SearchFile, NamesWhatIsWrong) {
 class NewHeader : public ::testing::Test {
  protected:
   NewHeader() {
-    const auto example =
-        parse_kernel_reply(testing::kernel_reply("seed"), {"softmax", "f", "seed", "i", "sm_90a"});
+    const auto example = testing::candidate_from_text(testing::kernel_reply("seed"),
+                                                      {"softmax", "f", "seed", "i", "sm_90a"});
     std::filesystem::create_directories(root / "kernels/seed");
     write_text(root / "kernels/seed/kernel.json", candidate_json(*example));
     write_text(root / "kernels/seed/kernel.cu", example->program.source);

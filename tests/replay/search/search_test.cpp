@@ -9,6 +9,7 @@
 #include "replay/report/replay_report.h"
 #include "replay/search/prompt.h"
 #include "replay/trajectory/event.h"
+#include "replay/trajectory/inspection.h"
 #include "tests/replay/fakes.h"
 
 namespace rekernel {
@@ -331,8 +332,8 @@ TEST(Search, StartsFromSeedsAndPlans) {
   Header header = small_header(3, 2, 1);
   header.settings.first_round = 0;
   header.settings.chain = true;
-  const auto example =
-      parse_kernel_reply(testing::kernel_reply("seed"), {"softmax", "fake", "s", "i", "sm_90a"});
+  const auto example = testing::candidate_from_text(testing::kernel_reply("seed"),
+                                                    {"softmax", "fake", "s", "i", "sm_90a"});
   ASSERT_TRUE(example);
   header.seeds = {{candidate_json(*example), example->program.source}};
   header.library = {{"gemm", "a good product", "", "// the gemm\n"}};
@@ -412,8 +413,8 @@ TEST(Search, StopsWhenAPersonWantsNoNewRequestAndReplaysThat) {
 TEST(Search, GoesOnBehindAStopAsIfItHadNotStopped) {
   TemporaryFolder folder;
   Header header = small_header(1);
-  const auto seed =
-      parse_kernel_reply(testing::kernel_reply("seed"), {"softmax", "fake", "s", "i", "sm_90a"});
+  const auto seed = testing::candidate_from_text(testing::kernel_reply("seed"),
+                                                 {"softmax", "fake", "s", "i", "sm_90a"});
   ASSERT_TRUE(seed);
   header.seeds = {{candidate_json(*seed), seed->program.source}};
   const std::string one_round = recorded_search(folder / "t.jsonl", header);

@@ -17,7 +17,7 @@
 
 namespace rekernel {
 
-/// Evaluates some candidates on Slurm until it is killed (slurm_test.cpp).
+/// Evaluates some candidates on Slurm until it is killed (slurm_launcher_test.cpp).
 int submit_slow_candidates(const char* folder);
 
 namespace {

@@ -1,5 +1,5 @@
-// Launchers against a real Slurm, which the test starts, and against commands. The evaluation
-// itself is made up (slurm_main.cpp), since no GPU is needed for what is tested here.
+// The launcher against a real Slurm, which the test starts. The evaluation itself is made up
+// (jobs_main.cpp), since no GPU is needed for what is tested here.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -14,12 +14,10 @@
 #include <mutex>
 #include <thread>
 
-#include "harness/jobs/command_launcher.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
 #include "harness/process/tool.h"
-#include "replay/evaluator/device_evaluator.h"
-#include "replay/search/reply.h"
+#include "tests/harness/jobs/launched_jobs.h"
 #include "tests/replay/fakes.h"
 
 namespace rekernel {
@@ -28,89 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr SlurmTimes short_times{milliseconds(100), milliseconds(400), seconds(3),
-                                 milliseconds(300), seconds(2),        seconds(3)};
-
-Candidate named(const std::string& name) {
-  auto candidate = testing::candidate_from_text(
-      testing::kernel_reply(name), {"softmax", "test", "r1.i1.b1", "an idea", "sm_90a"});
-  if (!candidate) throw std::runtime_error(candidate.error().message);
-  candidate->name = name;
-  return std::move(*candidate);
-}
-
-/// A launcher on a folder, and what came out of it.
-struct Jobs {
-  explicit Jobs(const fs::path& where) : folder(where) {
-    options.program = own_executable();
-    options.target = "sm_90a";
-    options.say = [this](const std::string& text) {
-      const std::lock_guard lock(mutex);
-      said += text + "\n";
-    };
-  }
-
-  Result<std::unique_ptr<SlurmLauncher>> open() {
-    Result<JobFolder> opened = JobFolder::open(folder);
-    if (!opened) return opened.error();
-    return SlurmLauncher::open(std::move(*opened), slurm, options, short_times);
-  }
-
-  /// Evaluates candidates of these names at the same time; their failures, or "".
-  template <class Launcher>
-  std::map<std::string, std::string> evaluate(Launcher& launcher,
-                                              const std::vector<std::string>& names) {
-    std::map<std::string, std::future<EvaluationReport>> reports;
-    for (const std::string& name : names) {
-      reports[name] = std::async(std::launch::async,
-                                 [&launcher, name] { return launcher.evaluate(named(name), {}); });
-    }
-    std::map<std::string, std::string> failures;
-    for (auto& [name, report] : reports) {
-      const EvaluationReport got = report.get();
-      EXPECT_EQ(got.evaluation.kernel, name);
-      EXPECT_EQ(got.evaluation.message, got.failure.empty() ? "made up" : "") << name;
-      failures[name] = got.failure;
-    }
-    return failures;
-  }
-
-  /// The nodes on which it was begun, in order.
-  std::vector<std::string> begun(const std::string& name) const {
-    std::vector<std::string> nodes;
-    std::ifstream file(folder / ("begun." + name));
-    for (std::string line; std::getline(file, line);) nodes.push_back(line);
-    return nodes;
-  }
-
-  /// Until so many of these were begun.
-  bool waits_for(const std::vector<std::string>& names, std::ptrdiff_t count = 1) const {
-    for (int i = 0; i < 300; ++i) {
-      const auto is_begun = [&](const std::string& name) { return !begun(name).empty(); };
-      if (std::count_if(names.begin(), names.end(), is_begun) >= count) return true;
-      std::this_thread::sleep_for(milliseconds(100));
-    }
-    return false;
-  }
-
-  bool said_that(const std::string& part) {
-    const std::lock_guard lock(mutex);
-    return said.find(part) != std::string::npos;
-  }
-
-  fs::path folder;
-  SlurmJobOptions slurm;
-  JobOptions options;
-  std::mutex mutex;
-  std::string said;
-};
-
-std::vector<std::string> several(const std::string& kind, int count) {
-  std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.push_back(kind + "_" + std::to_string(i));
-  return names;
-}
+using testing::Jobs;
+using testing::named;
+using testing::several;
 
 constexpr int slow_candidates = 5;
 
@@ -149,7 +67,7 @@ class SlurmCluster : public ::testing::Test {
 
   static ToolOutcome cluster(std::vector<std::string> arguments) {
     ToolCommand command;
-    command.arguments = {REKERNEL_SOURCE_DIR "/tests/replay/slurm_cluster.sh"};
+    command.arguments = {REKERNEL_SOURCE_DIR "/tests/harness/jobs/slurm_cluster.sh"};
     command.arguments.push_back(arguments.front());
     command.arguments.push_back(home->path().string());
     command.arguments.insert(command.arguments.end(), arguments.begin() + 1, arguments.end());
@@ -669,165 +587,6 @@ TEST_F(SlurmCluster, SubmitsAnewWhatTimedOut) {
   EXPECT_EQ(timed_out->begun("hangs_1").size(), 2u);
   EXPECT_TRUE(timed_out->said_that("was not done in its time (--time 1 gives it so much)"))
       << timed_out->said;
-}
-
-// ── Without Slurm ──────────────────────────────────────────────────────────────────────────────
-
-TEST(SlurmRefusal, TellsALimitFromAnError) {
-  EXPECT_EQ(
-      refusal_of("sbatch: error: Batch job submission failed: Invalid partition name specified"),
-      SlurmRefusal::permanent);
-  EXPECT_EQ(
-      refusal_of("sbatch: error: Batch job submission failed: Requested node configuration is "
-                 "not available"),
-      SlurmRefusal::permanent);
-  EXPECT_EQ(refusal_of("Batch job submission failed: Requested partition configuration not "
-                       "available now"),
-            SlurmRefusal::full);
-  EXPECT_EQ(refusal_of("sbatch: error: AssocMaxSubmitJobLimit"), SlurmRefusal::full);
-  EXPECT_EQ(
-      refusal_of("Batch job submission failed: Job violates accounting/QOS policy (job submit "
-                 "limit, user's size and/or time limits)"),
-      SlurmRefusal::full);
-  EXPECT_EQ(refusal_of("Batch job submission failed: Unable to contact slurm controller (connect "
-                       "failure)"),
-            SlurmRefusal::unreachable);
-  EXPECT_EQ(refusal_of("Batch job submission failed: Socket timed out on send/recv operation"),
-            SlurmRefusal::unreachable);
-  EXPECT_EQ(refusal_of("sbatch: fatal: Could not establish a configuration source"),
-            SlurmRefusal::unreachable);
-  EXPECT_EQ(refusal_of("Batch job submission failed: Invalid job array specification"),
-            SlurmRefusal::array);
-}
-
-TEST(Squeue, IsReadLineByLine) {
-  const auto tasks = parse_squeue(
-      "8|2|PENDING|0||rekernel-1|Resources|1|\n"
-      "12|N/A|FAILED|19200|n1|rekernel-2|NonZeroExitCode|0|\n");
-  ASSERT_TRUE(tasks) << tasks.error().message;
-  ASSERT_EQ(tasks->size(), 2u);
-  EXPECT_EQ((*tasks)[0].index, 2u);
-  EXPECT_EQ((*tasks)[0].restarts, 1);
-  EXPECT_FALSE(is_over((*tasks)[0]));
-  EXPECT_TRUE(is_over((*tasks)[1]));
-  EXPECT_NE(
-      what_ended((*tasks)[1], {}, "/shared", "/bin/program").find("job 12 on n1 does not see"),
-      std::string::npos);
-  const auto bad = parse_squeue("squeue: something else\n");
-  ASSERT_FALSE(bad);
-  EXPECT_NE(bad.error().message.find("got 'squeue: something else'"), std::string::npos);
-}
-
-TEST(Sbatch, ExcludesWhatTheOwnerExcludesToo) {
-  SlurmJobOptions options{"p", "a", "c", "0:30:00", {"--mem=1G", "--exclude=n7"}};
-  const auto arguments = sbatch_arguments(options, "name", 3, {"n2"});
-  for (const char* expected : {"--partition=p", "--account=a", "--constraint=c", "--time=0:30:00",
-                               "--mem=1G", "--array=0-2", "--gres=gpu:1", "--job-name=name"}) {
-    EXPECT_NE(std::find(arguments.begin(), arguments.end(), expected), arguments.end()) << expected;
-  }
-  EXPECT_EQ(arguments.back(), "--exclude=n2,n7");
-}
-
-TEST(JobFolder, KnowsACutFile) {
-  TemporaryFolder temporary;
-  const auto folder = JobFolder::open(temporary / "jobs");
-  ASSERT_TRUE(folder) << folder.error().message;
-  const Candidate candidate = named("plain_1");
-  const auto key = folder->put_request(candidate, {});
-  ASSERT_TRUE(key) << key.error().message;
-  EXPECT_TRUE(folder->is_used());
-  const auto judge = [](const Candidate& one, const EvaluateOptions&) { return blank_report(one); };
-  ASSERT_TRUE(run_job(folder->path(), *key, judge));
-  const auto result = folder->read_result(*key);
-  ASSERT_TRUE(result) << result.error().message;
-  EXPECT_EQ(result->report.evaluation.sha256, candidate_sha256(candidate));
-  const fs::path path = folder->path() / "results" / *key;
-  const std::string text = testing::read_text(path);
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{20}, text.size() / 2, text.size() - 1}) {
-    testing::write_text(path, text.substr(0, size));
-    const auto cut = folder->read_result(*key);
-    ASSERT_FALSE(cut) << size;
-    EXPECT_NE(cut.error().message.find("cut short"), std::string::npos);
-  }
-  // A job takes no such file for a result that is there already.
-  ASSERT_TRUE(run_job(folder->path(), *key, judge));
-  EXPECT_TRUE(folder->read_result(*key));
-  const auto no_judge = [](const Candidate& one, const EvaluateOptions&) {
-    ADD_FAILURE() << "evaluated twice";
-    return blank_report(one);
-  };
-  EXPECT_TRUE(run_job(folder->path(), *key, no_judge));
-  EXPECT_EQ(folder->results(), std::set<std::string>{*key});
-  EXPECT_FALSE(run_job(folder->path(), "../token", judge));
-
-  JobResult other = *result;
-  other.report.evaluation.harness = "another";
-  const auto refusal = folder->refusal(other, "sm_90a", false);
-  ASSERT_TRUE(refusal);
-  EXPECT_NE(refusal->find("its program is another version (judge another, here "),
-            std::string::npos);
-  EXPECT_EQ(folder->refusal(*result, "sm_90a", false), std::nullopt);
-  other = *result;
-  other.report.evaluation.target = "sm_89";
-  EXPECT_EQ(folder->refusal(other, "sm_90a", false),
-            "node " + other.node + ": its GPU runs sm_89, the search writes code for sm_90a");
-}
-
-TEST(CommandLauncher, RefusesAPrefixWithoutItsProgram) {
-  TemporaryFolder temporary;
-  testing::write_text(temporary / "plain text", "no program");
-  const auto open = [&](const std::string& prefix) {
-    const auto launcher = CommandLauncher::open(*JobFolder::open(temporary / "jobs"), prefix,
-                                                Jobs(temporary / "jobs").options, {});
-    return launcher ? std::string("taken") : launcher.error().message;
-  };
-  {
-    const ScopedVariable path("PATH", "/bin:/nowhere");
-    EXPECT_EQ(open("A=1 sssh gpu7"),
-              "--prefix 'A=1 sssh gpu7': no program sssh in the folders of PATH (/bin:/nowhere)");
-  }
-  EXPECT_EQ(open("/nowhere/run it"), "--prefix '/nowhere/run it': no program /nowhere/run");
-  const std::string text = (temporary / "plain text").string();
-  EXPECT_EQ(open("'" + text + "' -x"),
-            "--prefix ''" + text + "' -x': " + text + " is not executable (chmod +x)");
-  EXPECT_NE(open("ssh 'gpu7").find("the shell cannot read it: "), std::string::npos);
-  for (const char* good : {"env A=b", "cd / && env", "exec", "A='b c' \"/bin/sh\" -c '\"$@\"' sh",
-                           "$(echo env)", ""}) {
-    EXPECT_EQ(open(good), "taken") << good;
-  }
-}
-
-TEST(CommandLauncher, StartsAProgramBehindAPrefix) {
-  TemporaryFolder temporary("/tmp");
-  Jobs jobs(temporary / "jobs");
-  CommandTimes times{seconds(20), milliseconds(500), milliseconds(50)};
-  const auto open = [&](const std::string& prefix) {
-    return std::move(
-        *CommandLauncher::open(*JobFolder::open(jobs.folder), prefix, jobs.options, times));
-  };
-  auto launcher = open("env SLURMD_NODENAME='a node'");
-  auto failures = jobs.evaluate(*launcher, {"plain_1", "silent_1", "torn_1", "never_1", "dies_1"});
-  EXPECT_EQ(failures["plain_1"] + failures["silent_1"] + failures["torn_1"], "");
-  EXPECT_NE(failures["never_1"].find("no result of 3 jobs"), std::string::npos);
-  EXPECT_NE(failures["dies_1"].find("the command failed: it ended with status 9"),
-            std::string::npos)
-      << failures["dies_1"];
-  EXPECT_EQ(jobs.begun("plain_1"), std::vector<std::string>{"a node"});
-  // What is there already is not evaluated again.
-  EXPECT_EQ(open("false")->evaluate(named("plain_1"), {}).failure, "");
-  EXPECT_EQ(jobs.begun("plain_1").size(), 1u);
-
-  jobs.options.deadline = std::chrono::steady_clock::now() + milliseconds(500);
-  EXPECT_EQ(open("")->evaluate(named("hangs_2"), {}).failure, left_at_deadline);
-  jobs.options.deadline.reset();
-
-  auto hung = open("");
-  auto evaluated =
-      std::async(std::launch::async, [&] { return hung->evaluate(named("hangs_1"), {}).failure; });
-  ASSERT_TRUE(jobs.waits_for({"hangs_1"}));
-  hung->cancel();
-  EXPECT_EQ(evaluated.get(), "cancelled");
 }
 
 }  // namespace

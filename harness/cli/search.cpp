@@ -14,7 +14,8 @@
 #include "harness/compile/compiler_message.h"
 #include "harness/gpu/choice.h"
 #include "replay/model/files_model.h"
-#include "replay/model/openai_model.h"
+#include "replay/model/http_model.h"
+#include "replay/model/openai_protocol.h"
 #include "replay/model/recorded_model.h"
 #include "replay/report/replay_report.h"
 #include "replay/report/status.h"
@@ -72,14 +73,14 @@ Result<std::unique_ptr<Model>> make_model(const ParsedArguments& parsed, const C
                                           Notices& notices) {
   const std::string& replies = parsed.get<std::string>("replies");
   if (replies == "openai") {
-    OpenAiOptions options;
+    AskingOptions options;
     options.reply_tokens = chosen.header.settings.reply_tokens;
     options.concurrency = static_cast<int>(parsed.get<std::int64_t>("concurrency"));
     options.deadline = deadline;
     options.say = [&notices](const std::string& text) { notices.say(text); };
     options.progress = [&notices](const std::string& text) { notices.show(text); };
     return std::unique_ptr<Model>(
-        std::make_unique<OpenAiModel>(chosen.endpoints, std::move(options)));
+        std::make_unique<HttpModel>(chosen.endpoints, openai_protocol, std::move(options)));
   }
   if (replies == "recorded") {
     auto model =

@@ -1,4 +1,4 @@
-#include "replay/model/openai_model.h"
+#include "replay/model/http_model.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -11,6 +11,7 @@
 
 #include "harness/base/file_descriptor.h"
 #include "harness/base/json.h"
+#include "replay/model/openai_protocol.h"
 #include "tests/replay/fakes.h"
 #include "tests/replay/model/http_server.h"
 
@@ -27,8 +28,8 @@ constexpr const char* key_variable = "REKERNEL_TEST_KEY";
 using Headers = std::map<std::string, std::string>;
 constexpr const char* sent_key = "sk-secret-0123456789";
 
-OpenAiOptions quick() {
-  OpenAiOptions options;
+AskingOptions quick() {
+  AskingOptions options;
   options.attempts = 3;
   options.first_pause = Milliseconds(10);
   options.total_timeout = Milliseconds(5000);
@@ -48,9 +49,9 @@ std::vector<Endpoint> endpoints_of(const std::vector<ModelSettings>& models,
 }
 
 /// Asks `count` requests, r1.i1.b1 and on, of the model "one" at this address.
-Answers ask(const std::string& url, std::size_t count, const OpenAiOptions& options = quick(),
+Answers ask(const std::string& url, std::size_t count, const AskingOptions& options = quick(),
             const char* variable = "", const EndpointWish& wish = {}) {
-  OpenAiModel model(endpoints_of({{"one", url, variable}}, wish), options);
+  HttpModel model(endpoints_of({{"one", url, variable}}, wish), openai_protocol, options);
   std::vector<ModelRequest> requests;
   for (std::size_t i = 0; i < count; ++i) {
     requests.push_back(
@@ -71,7 +72,7 @@ TEST(OpenAi, SendsThePromptAndTakesTheReply) {
   HttpServer server([](int, const HttpRequest&) {
     return HttpAnswer{"200 OK", "", completion("hi é")};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.reply_tokens = 77;
   const Answers answers = ask(server.url() + "/", 1, options, key_variable);
   ::unsetenv(key_variable);
@@ -152,7 +153,7 @@ TEST(OpenAi, DoesNotHeedAnUnreasonableRetryAfter) {
     if (number == 0) return HttpAnswer{"503 Unavailable", "Retry-After: 86400\r\n", "{}"};
     return HttpAnswer{"200 OK", "", completion("good")};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.longest_pause = Milliseconds(50);
   EXPECT_EQ(ask(server.url(), 1, options).replies[0]->text, "good");
 }
@@ -174,7 +175,7 @@ TEST(OpenAi, GivesUpOnASlowServer) {
   HttpServer server([](int, const HttpRequest&) {
     return HttpAnswer{"200 OK", "", completion("late"), 600};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.total_timeout = Milliseconds(100);
   options.attempts = 2;
   const Answers answers = ask(server.url(), 1, options);
@@ -246,7 +247,7 @@ TEST(OpenAi, RecordsAHugeAnswerAsAFailure) {
   HttpServer server([](int, const HttpRequest&) {
     return HttpAnswer{"200 OK", "", std::string(6 * max_reply_bytes + (2u << 20), 'x')};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.total_timeout = Milliseconds(60000);
   const Answers answers = ask(server.url(), 1, options);
   ASSERT_FALSE(answers.interruption) << answers.interruption->message;
@@ -260,7 +261,7 @@ TEST(OpenAi, AsksAtOnceWithinItsLimit) {
     const std::string prompt(body.at("messages").at(0).at("content").as_string());
     return HttpAnswer{"200 OK", "", completion("to " + prompt), 60};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.concurrency = 3;
   const Answers answers = ask(server.url(), 9, options);
   ASSERT_FALSE(answers.interruption) << answers.interruption->message;
@@ -309,7 +310,7 @@ TEST(OpenAi, AsksThisMachinePastProxies) {
 }
 
 TEST(OpenAi, TellsNoPasswordOfAProxy) {
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.attempts = 1;
   const auto told = [&](const std::string& proxy) {
     const ScopedVariable variable("https_proxy", proxy);
@@ -355,7 +356,7 @@ TEST(OpenAi, FindsOutHowTheEndpointCallsTheLimit) {
     }
     return HttpAnswer{"200 OK", "", completion("good")};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.reply_tokens = 50;
   options.concurrency = 2;
   options.attempts = 1;  // what the endpoint does not know costs no attempt
@@ -377,7 +378,7 @@ TEST(OpenAi, LimitsRepliesByTheOtherNameWhereTheFirstIsIgnored) {
   HttpServer server([](int, const HttpRequest&) {
     return HttpAnswer{"200 OK", "", completion("x")};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.reply_tokens = 5;  // the server counts 22
   options.concurrency = 1;
   ask(server.url(), 2, options);
@@ -392,7 +393,7 @@ TEST(OpenAi, SaysWhyAndWhenItTriesAgain) {
     if (number == 0) return HttpAnswer{"429 Too Many Requests", "", "slow down"};
     return HttpAnswer{"200 OK", "", completion("good")};
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   std::vector<std::string> said;
   options.say = [&](const std::string& text) { said.push_back(text); };
   ask(server.url(), 1, options);
@@ -409,7 +410,7 @@ TEST(OpenAi, KeepsTheDeadlineInAPauseAndInAHangingRequest) {
     return HttpAnswer{"200 OK", "", completion("late"), 1500};
   });
   for (const std::string& url : {busy.url(), hanging.url()}) {
-    OpenAiOptions options = quick();
+    AskingOptions options = quick();
     options.first_pause = Milliseconds(60000);
     options.longest_pause = Milliseconds(60000);
     const auto start = Clock::now();
@@ -466,7 +467,7 @@ TEST(OpenAi, DoesNotTakeAnUnfinishedStreamForAReply) {
     }
     return answer;
   });
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   std::vector<std::string> said;
   options.say = [&](const std::string& text) { said.push_back(text); };
   const Answers answers = ask(server.url(), 1, options);
@@ -590,9 +591,9 @@ TEST(OpenAi, CarriesASearchFromEndToEnd) {
   });
   Header header = testing::small_header(2);
   header.settings.models = {{"one", server.url(), key_variable}, {"two", server.url(), ""}};
-  OpenAiOptions options = quick();
+  AskingOptions options = quick();
   options.attempts = 8;
-  OpenAiModel model(endpoints_of(header.settings.models), options);
+  HttpModel model(endpoints_of(header.settings.models), openai_protocol, options);
   testing::FakeEvaluator evaluator;
   const SearchEnd end = testing::run_on_file(folder / "t.jsonl", header, model, evaluator);
   ::unsetenv(key_variable);

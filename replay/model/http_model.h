@@ -4,16 +4,20 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "replay/model/chat_protocol.h"
 #include "replay/model/endpoint.h"
+#include "replay/model/http_client.h"
 #include "replay/model/model.h"
 
 namespace rekernel {
 
-struct OpenAiOptions {
+/// How endpoints are asked, whatever their API.
+struct AskingOptions {
   int concurrency = 4;            ///< requests under way at once, over all models
   int attempts = 6;               ///< per request, the first included
   std::int64_t reply_tokens = 0;  ///< asked for as the longest reply; 0: the endpoint's own limit
@@ -29,31 +33,32 @@ struct OpenAiOptions {
   std::function<void(const std::string&)> progress;
 };
 
-/// Chat completions of any endpoint that speaks OpenAI's protocol, in one piece or streamed. Tries
-/// again, with growing pauses and heeding Retry-After, after status 408, 409, 425, 429 and 5xx,
-/// after time-outs and broken connections, and after bodies that are not the protocol's. What
-/// cannot succeed later (a bad key, an unknown model, another protocol) or fails too often ends the
-/// search, not the candidate: what was recorded stays, and the same command goes on.
-///
-/// The longest reply is asked for as max_completion_tokens, and as max_tokens from the first answer
-/// on that does not know the other.
+/// Models behind an API that is spoken over HTTP. Tries again, with growing pauses and heeding
+/// Retry-After, after what may pass: the statuses that the protocol says, time-outs, broken
+/// connections and bodies that are not the protocol's. What cannot succeed later (a bad key, an
+/// unknown model, another protocol) or fails too often ends the search, not the candidate: what was
+/// recorded stays, and the same command goes on.
 ///
 /// A key is cut out of every message and of every reply. A request to this machine goes past
 /// proxies, which are other machines.
-class OpenAiModel : public Model {
+class HttpModel : public Model {
  public:
-  OpenAiModel(std::vector<Endpoint> endpoints, OpenAiOptions options);
-  ~OpenAiModel() override;
+  HttpModel(std::vector<Endpoint> endpoints, const ProtocolMaker& protocol_of,
+            AskingOptions options);
   std::optional<Interruption> ask(std::span<const ModelRequest> requests,
                                   const Arrived& arrived) override;
 
  private:
-  /// An endpoint and what its answers told of it.
-  struct Target;
+  /// An endpoint and how it is asked.
+  struct Target {
+    Endpoint endpoint;
+    std::unique_ptr<ChatProtocol> protocol;
+  };
   struct Exchange;
   class Batch;
 
-  OpenAiOptions options_;
+  HttpLibrary library_;
+  AskingOptions options_;
   std::map<std::string, std::unique_ptr<Target>> targets_;
 };
 

@@ -1,5 +1,7 @@
 #include "replay/trajectory/event.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
@@ -14,8 +16,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t max_text_bytes = std::size_t{64} << 20;
-constexpr std::string_view base64_digits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void append_string(std::string& text, std::string_view value) {
   const auto is_plain = [](char c) {
@@ -100,33 +100,29 @@ void append_value(std::string& text, const json::value& value) {
   }
 }
 
+const unsigned char* unsigned_bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+unsigned char* unsigned_bytes(std::string& text) {
+  return reinterpret_cast<unsigned char*>(text.data());
+}
+
 std::string base64(std::string_view bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](std::size_t at) {
-      return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u;
-    };
-    const unsigned group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    for (std::size_t digit = 0; digit < 4; ++digit) {
-      text += i + digit > bytes.size() ? '=' : base64_digits[group >> (18 - 6 * digit) & 63];
-    }
-  }
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it with a NUL
+  const int size =
+      EVP_EncodeBlock(unsigned_bytes(text), unsigned_bytes(bytes), static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(size));
   return text;
 }
 
 /// Nothing unless the text is exactly what base64() makes of some bytes.
 std::optional<std::string> from_base64(std::string_view text) {
-  std::string bytes;
-  unsigned group = 0;
-  std::size_t digits = 0;
-  for (const char c : text.substr(0, text.find('='))) {
-    const std::size_t value = base64_digits.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
-    group = (group << 6 | static_cast<unsigned>(value)) & 0xFFFFFF;
-    if (++digits % 4 == 1) continue;
-    const std::size_t shift = 6 - 2 * ((digits - 1) % 4);
-    bytes += static_cast<char>(group >> shift & 0xFF);
-  }
+  std::string bytes(text.size() / 4 * 3 + 3, '\0');
+  const int size =
+      EVP_DecodeBlock(unsigned_bytes(bytes), unsigned_bytes(text), static_cast<int>(text.size()));
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  if (size < static_cast<int>(padding)) return std::nullopt;
+  bytes.resize(static_cast<std::size_t>(size) - padding);
   if (base64(bytes) != text) return std::nullopt;
   return bytes;
 }

@@ -91,13 +91,21 @@ TEST(EventText, StoresWhatIsNoTextAsBase64) {
 }
 
 TEST(EventText, RefusesBase64ThatItWouldNotWrite) {
-  for (const char* text : {"/w=", "/x==", "/w==x", "a", "*w=="}) {
+  for (const char* text :
+       {"/w=", "/x==", "/w==x", "a", "*w==", " /w==", "/w==\n", "====", "/w==/w=="}) {
     const json::value event{{"text_base64", text}};
     JsonReader reader("event", event);
     take_text(reader, "text");
     ASSERT_TRUE(reader.error()) << text;
     EXPECT_EQ(reader.error()->message, "event: text_base64: not valid base64");
   }
+}
+
+TEST(EventText, ReadsAnEmptyText) {
+  const json::value event{{"text_base64", ""}};
+  JsonReader reader("event", event);
+  EXPECT_EQ(take_text(reader, "text"), "");
+  EXPECT_FALSE(reader.error());
 }
 
 TEST(ShortTexts, AreCutBetweenCharacters) {

@@ -137,7 +137,8 @@ struct HttpClient::Exchange {
 
   std::string trouble_text(CURLcode code) const {
     const std::string what = curl_easy_strerror(code);
-    if (code == CURLE_OPERATION_TIMEDOUT) return what + " (" + seconds_text(post.timeout) + ")";
+    if (code == CURLE_OPERATION_TIMEDOUT)
+      return what + " (" + whole_seconds_text(post.timeout) + ")";
     const std::string more = post.without_secrets(trouble.data());
     const bool may_hold_password = more.find('@') != std::string::npos;  // of a proxy's address
     return more.empty() || may_hold_password ? what : one_line(more, shown_bytes);
@@ -183,7 +184,7 @@ void HttpClient::wait(std::chrono::milliseconds time) {
       curl_multi_poll(multi_->handle.get(), nullptr, 0, static_cast<int>(time.count()), nullptr));
 }
 
-std::string seconds_text(std::chrono::milliseconds time) {
+std::string whole_seconds_text(std::chrono::milliseconds time) {
   return std::to_string((time.count() + 999) / 1000) + " s";
 }
 

@@ -69,6 +69,6 @@ class HttpClient {
 };
 
 /// "3 s": whole seconds, rounded up.
-std::string seconds_text(std::chrono::milliseconds time);
+std::string whole_seconds_text(std::chrono::milliseconds time);
 
 }  // namespace rekernel

@@ -142,11 +142,11 @@ class HttpModel::Batch {
       if (paused && (!next || exchange->not_before < next->not_before)) next = exchange.get();
     }
     if (next) {
-      text +=
-          "; " + requests_[next->index].id + " again in " + seconds_text(until(next->not_before));
+      text += "; " + requests_[next->index].id + " again in " +
+              whole_seconds_text(until(next->not_before));
     }
     if (options_.deadline)
-      text += "; the deadline is in " + seconds_text(until(*options_.deadline));
+      text += "; the deadline is in " + whole_seconds_text(until(*options_.deadline));
     options_.progress(text);
   }
 
@@ -234,8 +234,9 @@ class HttpModel::Batch {
     pause = std::min(pause, options_.longest_pause);
     exchange->not_before = Clock::now() + pause;
     say(*exchange, what + "; " + requests_[exchange->index].id + " again in " +
-                       seconds_text(pause) + " (attempt " + std::to_string(exchange->attempts + 1) +
-                       " of " + std::to_string(options_.attempts) + ")");
+                       whole_seconds_text(pause) + " (attempt " +
+                       std::to_string(exchange->attempts + 1) + " of " +
+                       std::to_string(options_.attempts) + ")");
     exchange->answer.reset();
     waiting_.push_back(std::move(exchange));
   }

@@ -260,7 +260,7 @@ int search_command(const std::vector<std::string>& arguments) {
   }
   const IgnoredUntilItEnds keep_out_of_git;
   tell_endpoints(*chosen, notices);
-  DeviceEvaluator evaluator(std::move(launched->options));
+  PoolEvaluator evaluator(std::move(launched->options));
 
   ReplayedSearch search;
   search.header = chosen->header;

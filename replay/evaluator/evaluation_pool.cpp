@@ -26,9 +26,9 @@ constexpr std::size_t preparations_of_a_worker = 4;
 
 }  // namespace
 
-EvaluationPool::EvaluationPool(std::vector<EvaluationWorker> workers, PoolOptions options)
+EvaluationPool::EvaluationPool(std::vector<PoolWorker> workers, PoolOptions options)
     : options_(std::move(options)) {
-  for (EvaluationWorker& worker : workers) places_.push_back({std::move(worker)});
+  for (PoolWorker& worker : workers) places_.push_back({std::move(worker)});
 }
 
 std::size_t EvaluationPool::workers_left() const {

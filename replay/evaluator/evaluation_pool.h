@@ -12,7 +12,7 @@ namespace rekernel {
 
 /// Where one candidate at a time is evaluated: a GPU of this machine, or one of the places that a
 /// launcher has for candidates.
-struct EvaluationWorker {
+struct PoolWorker {
   std::string name;  ///< "GPU 3", for messages
   /// Blocks until the candidate is evaluated. A report with a failure says nothing of the
   /// candidate.
@@ -50,7 +50,7 @@ struct PoolOptions {
 /// workers, end the round with an interruption, once everything else is settled.
 class EvaluationPool {
  public:
-  EvaluationPool(std::vector<EvaluationWorker> workers, PoolOptions options);
+  EvaluationPool(std::vector<PoolWorker> workers, PoolOptions options);
 
   /// Evaluates what is not settled by its preparation. Without any worker from the start, gives the
   /// indices of what is left in `unsettled`.
@@ -61,7 +61,7 @@ class EvaluationPool {
  private:
   class Round;
   struct Place {
-    EvaluationWorker worker;
+    PoolWorker worker;
     bool suspected = false;  ///< failed, and it was not clear whose fault that was
     bool left = false;
   };

@@ -1,4 +1,4 @@
-#include "replay/evaluator/device_evaluator.h"
+#include "replay/evaluator/pool_evaluator.h"
 
 #include <boost/json.hpp>
 
@@ -17,9 +17,9 @@ Interruption waiting_for_workers(std::size_t count, const std::string& why) {
 
 }  // namespace
 
-std::vector<EvaluationWorker> gpu_workers(const std::vector<int>& ordinals,
-                                          const EvaluateOptions& evaluate, const Judge& judge) {
-  std::vector<EvaluationWorker> workers;
+std::vector<PoolWorker> gpu_workers(const std::vector<int>& ordinals,
+                                    const EvaluateOptions& evaluate, const Judge& judge) {
+  std::vector<PoolWorker> workers;
   for (const int ordinal : ordinals) {
     EvaluateOptions own = evaluate;
     own.device = ordinal;
@@ -30,7 +30,7 @@ std::vector<EvaluationWorker> gpu_workers(const std::vector<int>& ordinals,
 }
 
 /// The verdict of the compiler alone, if it rejects the candidate.
-std::optional<EvaluationReport> DeviceEvaluator::prepare(const Candidate& candidate) const {
+std::optional<EvaluationReport> PoolEvaluator::prepare(const Candidate& candidate) const {
   const auto [major, minor] = capability_of(options_.target).value_or(ComputeCapability{});
   if (!options_.compile || !runs_on(candidate.arch, major, minor)) return std::nullopt;
   const std::optional<CompileVerdict> verdict = options_.compile(candidate);
@@ -46,7 +46,7 @@ std::optional<EvaluationReport> DeviceEvaluator::prepare(const Candidate& candid
 }
 
 /// An evaluation on a GPU that the search does not write for is none.
-EvaluationReport DeviceEvaluator::checked(EvaluationReport report) const {
+EvaluationReport PoolEvaluator::checked(EvaluationReport report) const {
   const std::string& target = report.evaluation.target;
   if (report.failure.empty() && !target.empty() && target != options_.target) {
     report.failure = "the search writes code for " + options_.target + ", this GPU is " + target;
@@ -54,15 +54,15 @@ EvaluationReport DeviceEvaluator::checked(EvaluationReport report) const {
   return report;
 }
 
-std::optional<Interruption> DeviceEvaluator::evaluate(std::span<const EvaluationRequest> requests,
-                                                      const Arrived& arrived) {
+std::optional<Interruption> PoolEvaluator::evaluate(std::span<const EvaluationRequest> requests,
+                                                    const Arrived& arrived) {
   std::string nobody;
   if (!pool_) {
-    Result<std::vector<EvaluationWorker>> workers = options_.workers();
+    Result<std::vector<PoolWorker>> workers = options_.workers();
     if (!workers) nobody = workers.error().message;
-    std::vector<EvaluationWorker> present;
+    std::vector<PoolWorker> present;
     if (workers) present = std::move(*workers);
-    for (EvaluationWorker& worker : present) {
+    for (PoolWorker& worker : present) {
       worker.evaluate = [this, own = std::move(worker.evaluate)](const Candidate& candidate) {
         return checked(own(candidate));
       };

@@ -17,11 +17,11 @@ namespace rekernel {
 /// from one thread a worker.
 using Judge = std::function<EvaluationReport(const Candidate&, const EvaluateOptions&)>;
 
-struct DeviceEvaluatorOptions {
+struct PoolEvaluatorOptions {
   std::string target;     ///< what the search writes code for; another GPU is refused
   std::string toolchain;  ///< recorded beside every evaluation that does not bring its own
   /// Who evaluates, or why nobody can. Asked once there is a candidate to evaluate.
-  std::function<Result<std::vector<EvaluationWorker>>()> workers;
+  std::function<Result<std::vector<PoolWorker>>()> workers;
   /// Told before each round: candidates will come to the workers in a moment.
   std::function<void()> expect_candidates;
   PoolOptions pool;
@@ -34,17 +34,17 @@ struct DeviceEvaluatorOptions {
 };
 
 /// One worker for each of these GPUs of this machine.
-std::vector<EvaluationWorker> gpu_workers(const std::vector<int>& ordinals,
-                                          const EvaluateOptions& evaluate, const Judge& judge);
+std::vector<PoolWorker> gpu_workers(const std::vector<int>& ordinals,
+                                    const EvaluateOptions& evaluate, const Judge& judge);
 
 /// Evaluates rounds: candidates are compiled on the processor's cores, which settles those that do
 /// not compile, and each goes to a worker as soon as it is compiled. Without a worker it settles
 /// what it can and waits.
-class DeviceEvaluator : public Evaluator {
+class PoolEvaluator : public Evaluator {
  public:
-  explicit DeviceEvaluator(DeviceEvaluatorOptions options) : options_(std::move(options)) {}
-  DeviceEvaluator(const DeviceEvaluator&) = delete;  // its workers know where it is
-  DeviceEvaluator& operator=(const DeviceEvaluator&) = delete;
+  explicit PoolEvaluator(PoolEvaluatorOptions options) : options_(std::move(options)) {}
+  PoolEvaluator(const PoolEvaluator&) = delete;  // its workers know where it is
+  PoolEvaluator& operator=(const PoolEvaluator&) = delete;
   std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
                                        const Arrived& arrived) override;
 
@@ -52,7 +52,7 @@ class DeviceEvaluator : public Evaluator {
   std::optional<EvaluationReport> prepare(const Candidate& candidate) const;
   EvaluationReport checked(EvaluationReport report) const;
 
-  DeviceEvaluatorOptions options_;
+  PoolEvaluatorOptions options_;
   std::unique_ptr<EvaluationPool> pool_;
 };
 

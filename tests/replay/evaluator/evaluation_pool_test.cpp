@@ -13,7 +13,7 @@
 #include <set>
 #include <thread>
 
-#include "replay/evaluator/device_evaluator.h"
+#include "replay/evaluator/pool_evaluator.h"
 #include "replay/trajectory/outcome.h"
 #include "tests/replay/fakes.h"
 
@@ -85,7 +85,7 @@ struct Pool {
   }
 
   std::vector<Candidate> candidates;
-  std::vector<EvaluationWorker> workers;
+  std::vector<PoolWorker> workers;
   PoolOptions options;
   std::function<std::optional<EvaluationReport>(std::size_t)> prepare;
   unsigned preparers = 2;
@@ -326,7 +326,7 @@ TEST(EvaluationPool, DoesNotShowInTheTrajectory) {
   for (const int workers : {1, 2, 5, 16}) {
     std::mt19937 random(static_cast<unsigned>(workers));
     std::mutex mutex;
-    DeviceEvaluatorOptions options;
+    PoolEvaluatorOptions options;
     options.target = "sm_90a";
     options.toolchain = "NVRTC 13.0";
     options.compilations = 3;
@@ -334,7 +334,7 @@ TEST(EvaluationPool, DoesNotShowInTheTrajectory) {
       if (one.name.ends_with("b2")) return CompileVerdict{Status::compile_failed, "expected a ;"};
       return std::nullopt;
     };
-    options.workers = [&]() -> Result<std::vector<EvaluationWorker>> {
+    options.workers = [&]() -> Result<std::vector<PoolWorker>> {
       std::vector<int> ordinals;
       for (int i = 0; i < workers; ++i) ordinals.push_back(i);
       return gpu_workers(ordinals, {}, [&](const Candidate& one, const EvaluateOptions&) {
@@ -350,7 +350,7 @@ TEST(EvaluationPool, DoesNotShowInTheTrajectory) {
         return report;
       });
     };
-    DeviceEvaluator evaluator(std::move(options));
+    PoolEvaluator evaluator(std::move(options));
     testing::FakeModel model;
     for (int round = 1; round <= 3; ++round) {
       for (int idea = 1; idea <= 2; ++idea) {
@@ -398,10 +398,10 @@ TEST(EvaluationPool, TakesLessThanAHundredthOfTheTimeForItself) {
   const std::vector<Candidate> candidates = named_candidates(count);
   std::vector<EvaluationRequest> requests;
   for (const Candidate& one : candidates) requests.push_back({"c" + one.name, &one});
-  DeviceEvaluatorOptions options;
+  PoolEvaluatorOptions options;
   options.target = "sm_90a";
-  options.workers = [&]() -> Result<std::vector<EvaluationWorker>> {
-    std::vector<EvaluationWorker> list;
+  options.workers = [&]() -> Result<std::vector<PoolWorker>> {
+    std::vector<PoolWorker> list;
     for (int i = 0; i < workers; ++i) {
       list.push_back({"GPU", [&](const Candidate& one) {
                         std::this_thread::sleep_for(one_evaluation);
@@ -410,7 +410,7 @@ TEST(EvaluationPool, TakesLessThanAHundredthOfTheTimeForItself) {
     }
     return list;
   };
-  DeviceEvaluator evaluator(std::move(options));
+  PoolEvaluator evaluator(std::move(options));
   std::size_t settled = 0;
   const auto start = Clock::now();
   const auto processor_start = processor_time();

@@ -1,4 +1,4 @@
-#include "replay/evaluator/device_evaluator.h"
+#include "replay/evaluator/pool_evaluator.h"
 
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
@@ -38,11 +38,11 @@ struct Arrivals {
   std::optional<Interruption> interruption;
 };
 
-Arrivals evaluate(DeviceEvaluatorOptions options, const std::vector<Candidate>& candidates) {
+Arrivals evaluate(PoolEvaluatorOptions options, const std::vector<Candidate>& candidates) {
   std::vector<EvaluationRequest> requests;
   for (const Candidate& one : candidates) requests.push_back({one.name, &one});
   Arrivals arrivals;
-  DeviceEvaluator evaluator(std::move(options));
+  PoolEvaluator evaluator(std::move(options));
   arrivals.interruption = evaluator.evaluate(requests, [&](std::size_t i, json::object record) {
     EXPECT_TRUE(arrivals.records.emplace(requests[i].id, std::move(record)).second);
     return true;
@@ -59,11 +59,11 @@ EvaluationReport wrong_result(const Candidate& one, const EvaluateOptions& evalu
   return report;
 }
 
-DeviceEvaluatorOptions options_with(int devices, Judge judge = wrong_result) {
-  DeviceEvaluatorOptions options;
+PoolEvaluatorOptions options_with(int devices, Judge judge = wrong_result) {
+  PoolEvaluatorOptions options;
   options.target = "sm_80";
   options.toolchain = "NVRTC 13.0";
-  options.workers = [devices, judge = std::move(judge)]() -> Result<std::vector<EvaluationWorker>> {
+  options.workers = [devices, judge = std::move(judge)]() -> Result<std::vector<PoolWorker>> {
     if (devices == 0) return Error{"no GPU"};
     std::vector<int> ordinals;
     for (int i = 0; i < devices; ++i) ordinals.push_back(i);
@@ -72,7 +72,7 @@ DeviceEvaluatorOptions options_with(int devices, Judge judge = wrong_result) {
   return options;
 }
 
-TEST(DeviceEvaluator, UsesEveryGpuAndEachForOneCandidateAtATime) {
+TEST(PoolEvaluator, UsesEveryGpuAndEachForOneCandidateAtATime) {
   std::mutex mutex;
   std::set<int> busy, used;
   const auto judge = [&](const Candidate& one, const EvaluateOptions& evaluate) {
@@ -99,7 +99,7 @@ TEST(DeviceEvaluator, UsesEveryGpuAndEachForOneCandidateAtATime) {
   EXPECT_TRUE(arrivals.records.at("c3").at("device").as_string().starts_with("GPU "));
 }
 
-TEST(DeviceEvaluator, WaitsForAGpu) {
+TEST(PoolEvaluator, WaitsForAGpu) {
   const Arrivals arrivals = evaluate(options_with(0), {uncompiled("a"), uncompiled("b")});
   ASSERT_TRUE(arrivals.interruption);
   EXPECT_EQ(arrivals.interruption->kind, Interruption::Kind::waiting);
@@ -107,7 +107,7 @@ TEST(DeviceEvaluator, WaitsForAGpu) {
             "2 candidates wait for a GPU (no GPU); run the same command on a machine with one");
 }
 
-TEST(DeviceEvaluator, TakesAFailureOfTheSetUpForNoVerdict) {
+TEST(PoolEvaluator, TakesAFailureOfTheSetUpForNoVerdict) {
   const auto judge = [](const Candidate&, const EvaluateOptions&) {
     EvaluationReport report;
     report.failure = "out of memory";
@@ -120,7 +120,7 @@ TEST(DeviceEvaluator, TakesAFailureOfTheSetUpForNoVerdict) {
   EXPECT_TRUE(arrivals.records.empty());
 }
 
-TEST(DeviceEvaluator, RefusesAnotherGpuThanThePromptsSpeakOf) {
+TEST(PoolEvaluator, RefusesAnotherGpuThanThePromptsSpeakOf) {
   const auto judge = [](const Candidate&, const EvaluateOptions&) {
     EvaluationReport report;
     report.evaluation.target = "sm_89";
@@ -133,12 +133,12 @@ TEST(DeviceEvaluator, RefusesAnotherGpuThanThePromptsSpeakOf) {
             "sm_89");
 }
 
-TEST(NvrtcDeviceEvaluator, SettlesWithoutAGpuWhatDoesNotCompile) {
+TEST(NvrtcPoolEvaluator, SettlesWithoutAGpuWhatDoesNotCompile) {
   std::vector<Candidate> candidates{candidate("good"), candidate("bad", "int broken = ;"),
                                     candidate("misfit")};
   auto& launch = std::get<KernelLaunch>(candidates[2].program.steps[1]);
   launch.args.pop_back();
-  DeviceEvaluatorOptions options = options_with(0);
+  PoolEvaluatorOptions options = options_with(0);
   const Result<Compiler> compiler = Compiler::load();
   ASSERT_TRUE(compiler) << compiler.error().message;
   options.compile = [&](const Candidate& one) { return precompile(*compiler, one, "sm_80"); };

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
-#include "replay/model/recorded_model.h"
 #include "tests/replay/fakes.h"
 
 namespace rekernel {
@@ -132,22 +131,6 @@ TEST(FilesModel, ReportsAnUnusableReplyAndWaitsForABetterOne) {
   ASSERT_FALSE(better.interruption) << better.interruption->message;
   EXPECT_EQ(evaluator.evaluated.size(), 2u);
   EXPECT_FALSE(replay_exactly(path).interruption);
-}
-
-TEST(RecordedModelFile, AnswersWithTheSameWords) {
-  TemporaryFolder folder;
-  testing::recorded_search(folder / "old.jsonl", small_header(2));
-  const auto model = RecordedModel::load(folder / "old.jsonl");
-  ASSERT_TRUE(model) << model.error().message;
-  FakeEvaluator evaluator(5);
-  Header header = small_header(2);
-  header.notes = "once more";
-  const SearchEnd end = run_on_file(folder / "new.jsonl", header, **model, evaluator);
-  ASSERT_FALSE(end.interruption) << end.interruption->message;
-  header = small_header(3);
-  const SearchEnd longer = run_on_file(folder / "longer.jsonl", header, **model, evaluator);
-  ASSERT_TRUE(longer.interruption);
-  EXPECT_TRUE(longer.interruption->message.ends_with("holds no reply to r3.ideas"));
 }
 
 }  // namespace

@@ -115,37 +115,5 @@ TEST_F(NewHeader, IsComparedWithARecordedOne) {
   EXPECT_EQ(first_difference(*header, *other), "notes");
 }
 
-TEST(HeaderCheck, NamesAKernelThatAppearsTwiceInOneLine) {
-  Header header = testing::small_header();
-  header.library = {{"a\nb", "", "", ""}, {"a\nb", "", "", ""}};
-  const Result<Ok> checked = check_header(header, "line 1");
-  ASSERT_FALSE(checked);
-  EXPECT_EQ(checked.error().message, "line 1: library: \"a?b\" appears twice");
-}
-
-TEST(HeaderCheck, KnowsTheTargetsOfAllDevicesThatRunSomething) {
-  const auto error_of = [](const std::string& target) {
-    Header header = testing::small_header();
-    header.device.target = target;
-    const Result<Header> read = header_from_json(to_json(header), "line 1");
-    return read ? std::string("good") : read.error().message;
-  };
-  for (const char* known : {"sm_80", "sm_86", "sm_90a", "sm_103a", "sm_121a"}) {
-    EXPECT_EQ(error_of(known), "good") << known;
-  }
-  for (const char* unknown : {"sm_75", "sm_90", "sm_80a", "gfx942", ""}) {
-    EXPECT_TRUE(error_of(unknown).starts_with("line 1: device.target: expected NVRTC's name"))
-        << error_of(unknown);
-  }
-}
-
-TEST(NewestArch, IsTheLastThatTheDeviceRuns) {
-  EXPECT_EQ(newest_arch(*known_device("h200")), "sm_90a");
-  EXPECT_EQ(newest_arch(*known_device("l40s")), "sm_89");
-  DeviceFacts device;
-  device.target = "sm_86";
-  EXPECT_EQ(newest_arch(device), "sm_80");
-}
-
 }  // namespace
 }  // namespace rekernel

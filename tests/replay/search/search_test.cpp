@@ -509,30 +509,6 @@ TEST(Search, RefusesAContinuationThatItCannotFollow) {
   EXPECT_EQ(read_text(folder / "t.jsonl"), text);
 }
 
-TEST(Continuation, IsReadFromAFileAndNamesWhatIsWrong) {
-  TemporaryFolder folder;
-  const std::string path = folder / "more.json";
-  const Settings settings;
-  write_text(path, R"({"rounds": 7, "round_plans": [{"round": 6, "ideas": ["An idea."]}]})");
-  const auto read = load_continuation(path, settings);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_FALSE(adds_nothing(*read, settings));
-  const auto longer = continued(settings, *read, "here");
-  ASSERT_TRUE(longer.ok());
-  EXPECT_EQ(longer->last_round(), 7);
-  ASSERT_NE(longer->plan_of(6), nullptr);
-  EXPECT_TRUE(adds_nothing(*read, *longer));
-  EXPECT_EQ(continued(*longer, *read, "here").error().message,
-            "here: round_plans: round 6 has a plan already");
-  for (const char* bad : {"[]", "{}", R"({"rounds": 4})", R"({"rounds": 7, "round": 1})",
-                          R"({"rounds": 7, "round_plans": [{"round": 8}]})"}) {
-    write_text(path, bad);
-    const auto refused = load_continuation(path, settings);
-    ASSERT_FALSE(refused.ok()) << bad;
-    EXPECT_TRUE(refused.error().message.starts_with(path)) << refused.error().message;
-  }
-}
-
 /// Every kernel of two rounds is a good one.
 struct GoodModel : FakeModel {
   GoodModel() {

@@ -55,7 +55,7 @@ class ProseModel : public FakeModel {
 /// Prose for kernels, and nothing else.
 const std::vector<std::string> kernels{".b1", ".b2", ".b3", ".b4", ".b5", ".b6", ".b7", ".b8"};
 
-class GivingUp : public ::testing::Test {
+class BadReplies : public ::testing::Test {
  protected:
   SearchEnd run(const Header& header, Model& model, bool resumed = false, bool stop_asked = false) {
     FakeEvaluator evaluator;
@@ -73,7 +73,7 @@ class GivingUp : public ::testing::Test {
   const std::filesystem::path path = folder / "t.jsonl";
 };
 
-TEST_F(GivingUp, EndTheSearchWhereNoIdeasCome) {
+TEST_F(BadReplies, EndTheSearchWhereNoIdeasCome) {
   ProseModel model({".ideas"});
   const SearchEnd end = run(header_of(5), model);
   EXPECT_EQ(end.reason, "unusable_replies");
@@ -92,7 +92,7 @@ TEST_F(GivingUp, EndTheSearchWhereNoIdeasCome) {
       << status_text(*status, {});
 }
 
-TEST_F(GivingUp, EndTheSearchBehindARoundWithoutAKernel) {
+TEST_F(BadReplies, EndTheSearchBehindARoundWithoutAKernel) {
   std::string text;
   for (const unsigned arrival : {0u, 1u, 2u}) {
     std::filesystem::remove(path);
@@ -110,7 +110,7 @@ TEST_F(GivingUp, EndTheSearchBehindARoundWithoutAKernel) {
   EXPECT_EQ(text.find("\"event\":\"evaluation\""), std::string::npos);
 }
 
-TEST_F(GivingUp, EndALongRoundBeforeAllOfItIsAsked) {
+TEST_F(BadReplies, EndALongRoundBeforeAllOfItIsAsked) {
   ProseModel model(kernels);
   const SearchEnd end = run(header_of(1, 8), model);
   EXPECT_EQ(end.note,
@@ -121,7 +121,7 @@ TEST_F(GivingUp, EndALongRoundBeforeAllOfItIsAsked) {
   EXPECT_EQ(replayed(), end.note);
 }
 
-TEST_F(GivingUp, DoNotEndARoundThatBroughtOneOfUse) {
+TEST_F(BadReplies, DoNotEndARoundThatBroughtOneOfUse) {
   ProseModel last_is_good({".i1.b1", ".i1.b2", ".i2.b1"});
   EXPECT_EQ(run(header_of(1), last_is_good).reason, "rounds");
   EXPECT_EQ(replayed(), "");
@@ -131,7 +131,7 @@ TEST_F(GivingUp, DoNotEndARoundThatBroughtOneOfUse) {
   EXPECT_EQ(replayed(), "");
 }
 
-TEST_F(GivingUp, AreAskedForAnewByTheRunThatResumes) {
+TEST_F(BadReplies, AreAskedForAnewByTheRunThatResumes) {
   ProseModel prose(kernels);
   run(header_of(2), prose);
   const std::string ended = read_text(path);
@@ -160,7 +160,7 @@ TEST_F(GivingUp, AreAskedForAnewByTheRunThatResumes) {
   }
 }
 
-TEST_F(GivingUp, EndTheSameSearchAfterADeathAtAnyLine) {
+TEST_F(BadReplies, EndTheSameSearchAfterADeathAtAnyLine) {
   ProseModel model(kernels);
   run(header_of(2), model);
   const std::string text = read_text(path);
@@ -174,7 +174,7 @@ TEST_F(GivingUp, EndTheSameSearchAfterADeathAtAnyLine) {
 }
 
 /// A run that died between the stop and its end has left its journal.
-TEST_F(GivingUp, ThatWereKeptAreNotTakenForNewOnes) {
+TEST_F(BadReplies, ThatWereKeptAreNotTakenForNewOnes) {
   ProseModel prose({".ideas"});
   run(header_of(1), prose);
   json::object request, response;
@@ -191,7 +191,7 @@ TEST_F(GivingUp, ThatWereKeptAreNotTakenForNewOnes) {
   EXPECT_EQ(good.asked.size(), 5u);
 }
 
-TEST_F(GivingUp, EndTheSearchOnceEveryModelHadItsTurn) {
+TEST_F(BadReplies, EndTheSearchOnceEveryModelHadItsTurn) {
   const std::vector<ModelSettings> two{{"one"}, {"two"}};
   ProseModel first({"r1.ideas"});
   EXPECT_EQ(run(header_of(2, 2, two), first).reason, "rounds");
@@ -213,7 +213,7 @@ class FreeProseModel : public ProseModel {
   bool keeps_replies() const override { return true; }
 };
 
-TEST_F(GivingUp, EndNoSearchThatIsRecordedOtherwise) {
+TEST_F(BadReplies, EndNoSearchThatIsRecordedOtherwise) {
   Header header = header_of(2);
   header.settings.tries = 1;
   FreeProseModel model(kernels);
@@ -221,7 +221,7 @@ TEST_F(GivingUp, EndNoSearchThatIsRecordedOtherwise) {
   EXPECT_EQ(replayed(), "");
 }
 
-TEST_F(GivingUp, AreNoReasonWhereOneWasOfUse) {
+TEST_F(BadReplies, AreNoReasonWhereOneWasOfUse) {
   ProseModel model({".i1.b1", ".i1.b2", ".i2.b1"});
   run(header_of(1), model);
   const std::string text = read_text(path);

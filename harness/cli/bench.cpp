@@ -18,7 +18,7 @@
 #include "harness/records/report.h"
 #include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
-#include "replay/evaluation_pool.h"
+#include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
 
@@ -130,7 +130,7 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
     place.launcher = std::make_unique<LocalLauncher>(
         place.pytorch.get(), [&](const std::string& holder) { progress.show(holder); });
   }
-  std::vector<EvaluationWorker> workers;
+  std::vector<PoolWorker> workers;
   for (const BenchPlace& place : places) {
     workers.push_back({"GPU " + std::to_string(place.device), [&](const Candidate& candidate) {
                          progress.begin(candidate);

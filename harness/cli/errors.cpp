@@ -18,7 +18,7 @@
 #include "harness/gpu/identity.h"
 #include "harness/records/record.h"
 #include "harness/problems/catalog.h"
-#include "replay/evaluation_pool.h"
+#include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
 
@@ -55,7 +55,7 @@ class ErrorMeasurement {
       settle(i, report);
       return true;
     };
-    std::vector<EvaluationWorker> workers;
+    std::vector<PoolWorker> workers;
     for (int i = 0; i < jobs; ++i) {
       for (const int device : devices_) {
         workers.push_back({"GPU " + std::to_string(device), [&, device](const Candidate& one) {

@@ -74,11 +74,11 @@ Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const He
   return chosen;
 }
 
-DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
-                                       const std::vector<std::string>& references,
-                                       const std::string& target,
-                                       std::function<void(const std::string&)> say) {
-  DeviceEvaluatorOptions options = compiling_evaluator(target, cores_of_a_gpu * gpus.size(), say);
+PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
+                                     const std::vector<std::string>& references,
+                                     const std::string& target,
+                                     std::function<void(const std::string&)> say) {
+  PoolEvaluatorOptions options = compiling_evaluator(target, cores_of_a_gpu * gpus.size(), say);
   std::optional<std::chrono::seconds> longest_wait;
   if (gpus.size() > 1) longest_wait = patience;
   const auto launcher = std::make_shared<LocalLauncher>(nullptr, std::move(say), longest_wait);
@@ -87,7 +87,7 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
   options.expect_candidates = [launcher, ordinals] {
     for (const int ordinal : ordinals) launcher->prepare(ordinal);
   };
-  options.workers = [ordinals, references, launcher]() -> Result<std::vector<EvaluationWorker>> {
+  options.workers = [ordinals, references, launcher]() -> Result<std::vector<PoolWorker>> {
     if (ordinals.empty()) {
       const auto visible = visible_gpus();
       return Error{visible ? "none was chosen" : visible.error().message};
@@ -102,9 +102,9 @@ DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
   return options;
 }
 
-DeviceEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
-                                           std::function<void(const std::string&)> say) {
-  DeviceEvaluatorOptions options;
+PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
+                                         std::function<void(const std::string&)> say) {
+  PoolEvaluatorOptions options;
   options.target = target;
   options.toolchain = toolchain_text();
   options.pool.say = std::move(say);

@@ -7,8 +7,8 @@
 #include "harness/cli/command.h"
 #include "harness/gpu/choice.h"
 #include "ops/result.h"
-#include "replay/device_evaluator.h"
-#include "replay/header.h"
+#include "replay/evaluator/pool_evaluator.h"
+#include "replay/trajectory/header.h"
 
 namespace rekernel {
 
@@ -26,14 +26,14 @@ Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const He
                                          const std::string& timed_on);
 
 /// Evaluates candidates for this target on these GPUs and compiles them on the cores.
-DeviceEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
-                                       const std::vector<std::string>& references,
-                                       const std::string& target,
-                                       std::function<void(const std::string&)> say);
+PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
+                                     const std::vector<std::string>& references,
+                                     const std::string& target,
+                                     std::function<void(const std::string&)> say);
 
 /// The part of it that does not depend on who evaluates: the compiler, on all cores but `reserved`.
-DeviceEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
-                                           std::function<void(const std::string&)> say);
+PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
+                                         std::function<void(const std::string&)> say);
 
 /// Compiler, driver and libraries, in a line, as evaluations are recorded with.
 std::string toolchain_text();

@@ -8,7 +8,7 @@
 #include "harness/cli/command.h"
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/problems/catalog.h"
-#include "replay/recorded_bench.h"
+#include "replay/playback/recorded_bench.h"
 
 namespace rekernel {
 

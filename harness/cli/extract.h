@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "replay/replayer.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 

@@ -16,6 +16,7 @@
 #include "harness/jobs/command_launcher.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
+#include "replay/trajectory/inspection.h"
 
 extern char** environ;
 
@@ -288,13 +289,13 @@ Result<LaunchedEvaluator> launched_evaluator(
   };
   result.options.workers = [launcher = launched->launcher, evaluate,
                             count = parsed.get<std::int64_t>("jobs")] {
-    std::vector<EvaluationWorker> workers;
+    std::vector<PoolWorker> workers;
     for (std::int64_t i = 0; i < count; ++i) {
       workers.push_back({"job " + std::to_string(i + 1), [launcher, evaluate](const auto& one) {
                            return launcher->evaluate(one, evaluate);
                          }});
     }
-    return Result<std::vector<EvaluationWorker>>(std::move(workers));
+    return Result<std::vector<PoolWorker>>(std::move(workers));
   };
   result.options.settled = [folder = *folder, evaluate](const Candidate& candidate) {
     folder.remove_result(JobFolder::key_of(candidate, evaluate));

@@ -9,7 +9,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/search_options.h"
 #include "ops/result.h"
-#include "replay/device_evaluator.h"
+#include "replay/evaluator/pool_evaluator.h"
 
 namespace rekernel {
 
@@ -20,7 +20,7 @@ Result<Ok> check_launcher_options(const ParsedArguments& parsed);
 
 /// Evaluates where the options say.
 struct LaunchedEvaluator {
-  DeviceEvaluatorOptions options;
+  PoolEvaluatorOptions options;
   /// What to do once everything is recorded; may be empty.
   std::function<void()> recorded;
   /// Cancels jobs on SIGINT and SIGTERM while it lives; null where none are launched.

@@ -5,8 +5,8 @@
 #include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/cli/unfinished_searches.h"
-#include "replay/replay_report.h"
-#include "replay/trajectory.h"
+#include "replay/report/replay_report.h"
+#include "replay/trajectory/trajectory.h"
 
 namespace rekernel {
 

@@ -5,7 +5,7 @@
 
 #include "harness/cli/command.h"
 #include "ops/result.h"
-#include "replay/replayer.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 

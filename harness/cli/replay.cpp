@@ -9,10 +9,10 @@
 #include "harness/cli/extract.h"
 #include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compile.h"
-#include "replay/metrics.h"
-#include "replay/replay_report.h"
-#include "replay/replayer.h"
-#include "replay/walk.h"
+#include "replay/playback/replayer.h"
+#include "replay/report/metrics.h"
+#include "replay/report/replay_report.h"
+#include "replay/report/walk.h"
 
 namespace rekernel {
 
@@ -47,8 +47,8 @@ std::optional<Interruption> measure(const ParsedArguments& parsed, const Replaye
     progress.show("");
     std::cerr << wrapped(text, page_columns, 2) << std::endl;
   };
-  DeviceEvaluator evaluator(local_evaluator(gpus, search.header.settings.references,
-                                            target_here(gpus, search.header), say));
+  PoolEvaluator evaluator(local_evaluator(gpus, search.header.settings.references,
+                                          target_here(gpus, search.header), say));
   const auto total = static_cast<std::size_t>(
       std::count_if(search.candidates.begin(), search.candidates.end(),
                     [](const auto& one) { return one.candidate.has_value(); }));

@@ -17,7 +17,8 @@
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
 #include "harness/problems/catalog.h"
-#include "replay/metrics.h"
+#include "replay/report/metrics.h"
+#include "replay/trajectory/inspection.h"
 
 namespace rekernel {
 

@@ -8,10 +8,10 @@
 
 #include "harness/base/json.h"
 #include "harness/cli/report_data.h"
-#include "replay/outcome.h"
-#include "replay/replay_report.h"
-#include "replay/replayer.h"
-#include "replay/walk.h"
+#include "replay/playback/replayer.h"
+#include "replay/report/replay_report.h"
+#include "replay/report/walk.h"
+#include "replay/trajectory/outcome.h"
 
 namespace rekernel {
 

@@ -8,7 +8,7 @@
 #include "harness/records/contradictions.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "replay/replay_report.h"
+#include "replay/report/replay_report.h"
 
 namespace rekernel {
 

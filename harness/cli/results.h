@@ -10,7 +10,7 @@
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "ops/result.h"
-#include "replay/replayer.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 

@@ -14,7 +14,7 @@
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
 #include "harness/problems/catalog.h"
-#include "replay/replayer.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 

@@ -13,12 +13,14 @@
 #include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/gpu/choice.h"
-#include "replay/model_files.h"
-#include "replay/model_openai.h"
-#include "replay/model_recorded.h"
-#include "replay/replay_report.h"
-#include "replay/search.h"
-#include "replay/status.h"
+#include "replay/model/files_model.h"
+#include "replay/model/http_model.h"
+#include "replay/model/openai_protocol.h"
+#include "replay/model/recorded_model.h"
+#include "replay/report/replay_report.h"
+#include "replay/report/status.h"
+#include "replay/search/search.h"
+#include "replay/trajectory/pending_journal.h"
 
 namespace rekernel {
 
@@ -71,14 +73,14 @@ Result<std::unique_ptr<Model>> make_model(const ParsedArguments& parsed, const C
                                           Notices& notices) {
   const std::string& replies = parsed.get<std::string>("replies");
   if (replies == "openai") {
-    OpenAiOptions options;
+    AskingOptions options;
     options.reply_tokens = chosen.header.settings.reply_tokens;
     options.concurrency = static_cast<int>(parsed.get<std::int64_t>("concurrency"));
     options.deadline = deadline;
     options.say = [&notices](const std::string& text) { notices.say(text); };
     options.progress = [&notices](const std::string& text) { notices.show(text); };
     return std::unique_ptr<Model>(
-        std::make_unique<OpenAiModel>(chosen.endpoints, std::move(options)));
+        std::make_unique<HttpModel>(chosen.endpoints, openai_protocol, std::move(options)));
   }
   if (replies == "recorded") {
     auto model =
@@ -258,7 +260,7 @@ int search_command(const std::vector<std::string>& arguments) {
   }
   const IgnoredUntilItEnds keep_out_of_git;
   tell_endpoints(*chosen, notices);
-  DeviceEvaluator evaluator(std::move(launched->options));
+  PoolEvaluator evaluator(std::move(launched->options));
 
   ReplayedSearch search;
   search.header = chosen->header;

@@ -10,8 +10,9 @@
 #include "harness/cli/launchers.h"
 #include "harness/cli/references.h"
 #include "harness/problems/catalog.h"
-#include "replay/search.h"
-#include "replay/search_file.h"
+#include "replay/search/search.h"
+#include "replay/search/search_file.h"
+#include "replay/trajectory/inspection.h"
 
 namespace rekernel {
 
@@ -188,14 +189,6 @@ Result<std::optional<Header>> recorded_header(Trajectory& trajectory) {
   return std::optional<Header>(std::move(*header));
 }
 
-/// How the models were asked last.
-Result<std::vector<ModelSettings>> recorded_endpoints(const Header& header, const fs::path& path) {
-  const auto event = last_event(path, "endpoints");
-  if (!event) return event.error();
-  if (!*event) return header.settings.models;
-  return endpoints_from_json(**event, header.settings.models, path.string());
-}
-
 Result<Ok> check_references(const Header& header) {
   const std::vector<std::string> known = library_reference_ids(header.problem);
   for (const std::string& id : header.settings.references) {
@@ -217,7 +210,7 @@ Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header
     const auto file = read_json_file(parsed.get<std::string>("continue"));
     if (!file) return file.error();
   }
-  const auto models = recorded_endpoints(header, path);
+  const auto models = last_endpoints(path, header.settings.models);
   if (!models) return models.error();
   auto endpoints = choose_endpoints(parsed, *models, ModelsFrom::recording);
   if (!endpoints) return Error{path.string() + ": " + endpoints.error().message};

@@ -5,9 +5,9 @@
 
 #include "harness/cli/command.h"
 #include "ops/result.h"
-#include "replay/endpoint.h"
-#include "replay/header.h"
-#include "replay/trajectory.h"
+#include "replay/model/endpoint.h"
+#include "replay/trajectory/header.h"
+#include "replay/trajectory/trajectory.h"
 
 namespace rekernel {
 

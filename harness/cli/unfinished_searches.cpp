@@ -7,7 +7,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/cli/git.h"
-#include "replay/replayer.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 

@@ -20,8 +20,8 @@
 #include "harness/records/noise.h"
 #include "harness/records/signature.h"
 #include "harness/problems/catalog.h"
-#include "replay/recorded_bench.h"
-#include "replay/replayer.h"
+#include "replay/playback/recorded_bench.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 

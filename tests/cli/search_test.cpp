@@ -8,7 +8,7 @@
 #include "harness/gpu/choice.h"
 #include "program.h"
 #include "tests/replay/fakes.h"
-#include "tests/replay/http_server.h"
+#include "tests/replay/model/http_server.h"
 #include "tests/temporary.h"
 
 namespace rekernel {

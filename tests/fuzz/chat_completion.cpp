@@ -1,10 +1,10 @@
-#include "replay/chat_completion.h"
+#include "replay/model/chat_completion.h"
 
 #include <boost/json.hpp>
 
 #include "property.h"
-#include "replay/event.h"
-#include "replay/response.h"
+#include "replay/model/response.h"
+#include "replay/trajectory/event.h"
 #include "targets.h"
 
 namespace rekernel::fuzz {

@@ -5,8 +5,8 @@
 #include "harness/base/json.h"
 #include "harness/records/record.h"
 #include "property.h"
-#include "replay/event.h"
-#include "replay/outcome.h"
+#include "replay/trajectory/event.h"
+#include "replay/trajectory/outcome.h"
 #include "targets.h"
 
 namespace rekernel::fuzz {

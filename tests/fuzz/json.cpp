@@ -3,7 +3,7 @@
 #include <boost/json.hpp>
 
 #include "property.h"
-#include "replay/event.h"
+#include "replay/trajectory/event.h"
 #include "targets.h"
 
 namespace rekernel::fuzz {

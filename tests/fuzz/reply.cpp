@@ -1,9 +1,10 @@
-#include "replay/reply.h"
+#include "replay/search/reply.h"
 
 #include "harness/base/json.h"
 #include "property.h"
-#include "replay/settings.h"
+#include "replay/trajectory/settings.h"
 #include "targets.h"
+#include "tests/replay/fakes.h"
 
 namespace rekernel::fuzz {
 namespace {
@@ -25,8 +26,8 @@ void check_ideas(std::string_view reply) {
 
 void check_kernel(std::string_view reply) {
   const CandidateFrame frame{"softmax", "fuzz", "r1.i2.b3", "Load more at once.", "sm_90a"};
-  const Result<Candidate> candidate = parse_kernel_reply(reply, frame);
-  const Result<Ok> form = check_kernel_reply(reply);
+  const Result<Candidate> candidate = testing::candidate_from_text(reply, frame);
+  const Result<KernelReply> form = parse_kernel_reply(reply);
   require(!candidate || form, "a candidate has the form of one");
   if (!form) require_error(form.error(), "the reply");
   if (!candidate) {

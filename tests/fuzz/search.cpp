@@ -1,4 +1,4 @@
-#include "replay/search.h"
+#include "replay/search/search.h"
 
 #include <boost/json.hpp>
 

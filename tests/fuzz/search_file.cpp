@@ -1,9 +1,9 @@
-#include "replay/search_file.h"
+#include "replay/search/search_file.h"
 
 #include <boost/json.hpp>
 
 #include "property.h"
-#include "replay/event.h"
+#include "replay/trajectory/event.h"
 #include "targets.h"
 #include "tests/replay/fakes.h"
 

@@ -1,12 +1,12 @@
-#include "replay/trajectory.h"
+#include "replay/trajectory/trajectory.h"
 
 #include <boost/json.hpp>
 
 #include "harness/base/json.h"
 #include "property.h"
-#include "replay/event.h"
-#include "replay/replay_report.h"
-#include "replay/replayer.h"
+#include "replay/playback/replayer.h"
+#include "replay/report/replay_report.h"
+#include "replay/trajectory/event.h"
 #include "targets.h"
 #include "tests/replay/fakes.h"
 

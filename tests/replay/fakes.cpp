@@ -1,4 +1,4 @@
-#include "fakes.h"
+#include "tests/replay/fakes.h"
 
 #include <boost/json.hpp>
 
@@ -10,9 +10,9 @@
 #include "harness/base/files.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/problems/catalog.h"
-#include "replay/event.h"
-#include "replay/outcome.h"
-#include "replay/prompt.h"
+#include "replay/search/fixed_texts.h"
+#include "replay/trajectory/event.h"
+#include "replay/trajectory/outcome.h"
 
 namespace rekernel::testing {
 namespace {
@@ -103,6 +103,12 @@ ModelReply fake_reply(const std::string& id) {
       reply.text = kernel_reply(id);
   }
   return reply;
+}
+
+Result<Candidate> candidate_from_text(std::string_view reply, const CandidateFrame& frame) {
+  Result<KernelReply> parsed = parse_kernel_reply(reply);
+  if (!parsed) return parsed.error();
+  return candidate_from_reply(std::move(*parsed), frame);
 }
 
 Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns) {

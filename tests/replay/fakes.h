@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "replay/evaluator.h"
-#include "replay/header.h"
-#include "replay/model.h"
-#include "replay/replayer.h"
-#include "replay/search.h"
+#include "replay/evaluator/evaluator.h"
+#include "replay/model/model.h"
+#include "replay/playback/replayer.h"
+#include "replay/search/reply.h"
+#include "replay/search/search.h"
+#include "replay/trajectory/header.h"
 #include "tests/temporary.h"
 
 namespace rekernel::testing {
@@ -25,6 +26,8 @@ Header small_header(int rounds = 3, int ideas = 2, int branches = 2);
 ModelReply fake_reply(const std::string& id);
 /// A reply with this source and the worked example's plan.
 std::string kernel_reply(const std::string& source_comment);
+/// The candidate that a reply's text describes.
+Result<Candidate> candidate_from_text(std::string_view reply, const CandidateFrame& frame);
 
 /// An evaluation without references, for sm_90a, that does not contradict itself.
 Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns);

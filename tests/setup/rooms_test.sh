@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The folders of harness/ are rooms in an order: a file includes from its own room and from those before
-# it. harness/ as a whole includes from ops/ alone, reference/ and replay/ from those two.
+# The folders of harness/ are rooms in an order, and so are those of replay/: a file includes from its own
+# room and from those before it. harness/ as a whole includes from ops/ alone, reference/ and replay/ from
+# those two.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-rooms=(ops base process gpu candidate compile capture export device evaluation jobs records audit)
+rooms=(ops base process gpu candidate compile capture export device evaluation jobs records audit
+  replay/trajectory replay/model replay/evaluator replay/search replay/playback replay/report)
 declare -A order
 for i in "${!rooms[@]}"; do order[${rooms[i]}]=$i; done
 
@@ -14,6 +16,7 @@ room_of() {
   case $path in
     ops/*) echo ops ;;
     harness/*/*) path=${path#harness/}; echo "${path%%/*}" ;;
+    replay/*/*) echo "${path%/*}" ;;
     *) echo "${path%%/*}" ;;
   esac
 }
@@ -30,7 +33,8 @@ while IFS=: read -r file _ include; do
     [[ -n ${order[$to]:-} && ${order[$to]} -le ${order[$from]} ]] && continue
   else
     case $from-$to in
-      cli-* | reference-reference | replay-replay) continue ;;
+      cli-* | reference-reference) continue ;;
+      reference-replay/*) ;;
       *) [[ -n ${order[$to]:-} ]] && continue ;;
     esac
   fi

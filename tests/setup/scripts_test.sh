@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 commands=(run test .ci/run .github/*.sh harness/report_html/make.sh harness/setup/{release,static-libraries}.sh
-  tests/*/*_test.sh tests/replay/slurm_cluster.sh)
+  tests/*/*_test.sh tests/*/*/*_test.sh tests/harness/jobs/slurm_cluster.sh)
 for script in "${commands[@]}" harness/setup/setup.sh; do
   bash -n "$script"
 done

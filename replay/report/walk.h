@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ops/result.h"
+#include "replay/playback/replayer.h"
+
+namespace rekernel {
+
+struct WalkOptions {
+  std::optional<int> round;  ///< this one alone; seeds are the round before the first
+  bool whole_code = false;   ///< whole sources and plans in place of differences
+  bool markdown = false;     ///< text for a terminal otherwise
+};
+
+/// What a candidate changed of its first parent in the search, as unified differences; empty where
+/// nothing changed. Of the plan, what runs: neither the name nor the idea.
+struct ChangeOfParent {
+  std::string parent;
+  std::string source;
+  std::string plan;
+};
+
+/// Nothing where the candidate has no such parent, or no code. Needs a replay that kept the
+/// candidates. Fails where GNU diff is missing.
+Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& search,
+                                                       const ReplayedCandidate& candidate);
+
+/// A search candidate by candidate: the idea, what became of it, and its code as the difference to
+/// its first parent in the search; the whole of it where there is none. Of an unfinished search, as
+/// far as it goes. Needs a replay that kept the candidates. Fails where there is no such round, and
+/// where GNU diff is missing.
+Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,
+                         const Remeasurement* today = nullptr);
+
+}  // namespace rekernel

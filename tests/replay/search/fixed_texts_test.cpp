@@ -1,0 +1,67 @@
+#include "replay/search/fixed_texts.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/compile/compile.h"
+#include "harness/problems/catalog.h"
+#include "replay/search/reply.h"
+#include "tests/replay/fakes.h"
+
+namespace rekernel {
+namespace {
+
+bool mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ProblemText, TellsTheDefinitionsWorkAndNoBound) {
+  const std::string text = problem_text(*find_problem("matmul_fp16"), {});
+  EXPECT_NE(text.find("Inputs and output together are 100663296 bytes; the definition takes "
+                      "137438953472 operations.\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(FormatText, SpeaksOfWhatTheTargetHas) {
+  const std::string hopper = format_text("sm_90a");
+  EXPECT_TRUE(mentions(hopper, R"("sm_80" or "sm_89" (that and everything newer) or "sm_90a")"));
+  EXPECT_TRUE(mentions(hopper, "needed for wgmma, bulk tensor copies, clusters"));
+  EXPECT_TRUE(mentions(hopper, R"("cluster": [extents] (sm_90a))"));
+  EXPECT_TRUE(mentions(hopper, R"(for sm_90a, {"tensor_map")"));
+  EXPECT_FALSE(mentions(hopper, "sm_100a"));
+
+  const std::string ampere = format_text("sm_86");
+  EXPECT_TRUE(
+      mentions(ampere, R"("arch": the lowest target, "sm_80" (that and everything newer).)"));
+  EXPECT_TRUE(mentions(ampere, R"("cooperative": true. The first)"));
+  EXPECT_TRUE(
+      mentions(ampere, R"((its address) or a scalar {"i32": 7} (also u32, i64, u64, f32, f64).)"));
+  for (const char* absent : {"cluster", "programmatic_launch", "tensor_map", "sm_89"}) {
+    EXPECT_FALSE(mentions(ampere, absent)) << absent;
+  }
+}
+
+TEST(WorkedExample, IsAValidCandidateOfEveryReply) {
+  const auto candidate = testing::candidate_from_text(
+      testing::kernel_reply("x"), {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
+  ASSERT_TRUE(candidate) << candidate.error().message;
+}
+
+TEST(NvrtcWorkedExample, CompilesForEveryTarget) {
+  const auto compiler = Compiler::load();
+  ASSERT_TRUE(compiler) << compiler.error().message;
+  const auto candidate = testing::candidate_from_text(
+      testing::kernel_reply("x"), {"softmax", "fake", "r1.i1.b1", "idea", "sm_90a"});
+  ASSERT_TRUE(candidate) << candidate.error().message;
+  for (const std::string& target : targets_of("sm_80")) {
+    if (!compiler->knows(target)) continue;
+    const auto compiled =
+        compiler->compile(candidate->program, problem_header(*find_problem("softmax")), target);
+    ASSERT_TRUE(compiled) << compiled.error().message;
+    const auto launches = check_launches(candidate->program, *compiled, "example");
+    EXPECT_TRUE(launches) << launches.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace rekernel

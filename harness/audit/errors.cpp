@@ -43,12 +43,11 @@ double read_recorded(JsonReader reader) {
 }
 
 boost::json::object to_json(const ErrorRow& row) {
-  boost::json::object json{
-      {"problem", row.problem}, {"source", to_string(row.source)},
-      {"name", row.name},       {"sha256", row.sha256},
-      {"what", row.what},       {"measured", row.measured},
-      {"status", row.status},   {"badges", boost::json::value_from(row.badges)},
-      {"message", row.message}, {"check", row.check}};
+  boost::json::object json{{"problem", row.problem}, {"source", to_string(row.source)},
+                           {"name", row.name},       {"sha256", row.sha256},
+                           {"what", row.what},       {"measured", row.measured},
+                           {"status", row.status},   {"badges", to_json(row.badges)},
+                           {"message", row.message}, {"check", row.check}};
   if (row.errors) {
     json["errors"] = {{"rms", recorded(row.errors->rms)},
                       {"largest", recorded(row.errors->largest)},
@@ -76,7 +75,7 @@ ErrorRow read_row(JsonReader reader) {
   row.what = reader.required("what").string();
   row.measured = reader.required("measured").string();
   row.status = reader.required("status").string();
-  row.badges = reader.required("badges").strings();
+  row.badges = badges_from_json(reader.required("badges"));
   row.message = reader.required("message").string();
   row.check = reader.required("check").string();
   if (auto errors = reader.optional("errors")) {
@@ -95,9 +94,7 @@ std::string shown(double value) { return printed("%.2g", value); }
 std::string verdict(const ErrorRow& row, double share) {
   if (row.source == ErrorSource::library) return share <= 1.0 ? "within" : "outside";
   std::string text = row.status;
-  for (const std::string& badge : row.badges) {
-    text += (&badge == &row.badges.front() ? ": " : ", ") + badge;
-  }
+  if (!row.badges.empty()) text += ": " + joined(row.badges.names());
   // Where the values are within the bounds, something else has spoken.
   if (share <= 1.0 && !row.message.empty() &&
       (row.status != to_string(Status::passed) || row.source == ErrorSource::mutant)) {
@@ -232,7 +229,7 @@ std::vector<ErrorRow> error_rows(const ErrorSubject& subject, const Evaluation& 
   row.sha256 = evaluation.sha256;
   row.what = subject.what;
   row.status = to_string(evaluation.status);
-  row.badges = evaluation.badges();
+  row.badges = evaluation.earned_badges();
   row.message = evaluation.message.empty() ? evaluation.badge_notes : evaluation.message;
   row.check = evaluation.check;
   if (evaluation.errors) row.errors = relative_errors(*evaluation.errors);

@@ -94,7 +94,7 @@ void print_evaluation(const Evaluation& evaluation) {
   std::cout << (evaluation.message.empty() ? "\n" : ": " + told_message(evaluation.message));
   if (evaluation.status == Status::passed) {
     std::cout << "  badges:";
-    for (const std::string& badge : evaluation.badges()) std::cout << " " << badge;
+    for (const std::string& badge : evaluation.earned_badges().names()) std::cout << " " << badge;
     if (!evaluation.badge_notes.empty()) std::cout << " (" << evaluation.badge_notes << ")";
     std::cout << "\n";
   }

@@ -119,7 +119,7 @@ json::object row_json(const BenchRow& row, const RecordedReference* strongest) {
                       {"sha256", row.sha256},
                       {"status", to_string(row.status)},
                       {"message", row.message},
-                      {"badges", json::value_from(row.badges)},
+                      {"badges", to_json(row.badges)},
                       {"badge_notes", row.badge_notes},
                       {"measured", row.measured},
                       {"median_ns", row.median_ns},
@@ -493,7 +493,10 @@ json::object report_data(RecordComplaints& complaints) {
   json::array searches = report_searches(complaints);
   add_compiled_resources(kernels, candidates, rows, searches);
   check_origins(candidates, searches, complaints);
+  json::object badges;
+  for (const BadgeDescription& one : badge_table) badges[one.name] = one.meaning;
   json::object data{{"schema", 1},
+                    {"badges", std::move(badges)},
                     {"problems", problems_json(published ? &*published : nullptr)},
                     {"kernels", std::move(kernels)},
                     {"devices", std::move(devices)},

@@ -50,7 +50,7 @@ json::array cheats_json(RecordComplaints& complaints) {
                      {"status", to_string(cheat->status)},
                      {"caught_by", cheat->caught_by},
                      {"seen_at", cheat->source},
-                     {"without_badges", json::value_from(cheat->without_badges)},
+                     {"without_badges", to_json(cheat->without_badges)},
                      {"plan", text_for_report(folder / "kernel.json", complaints)},
                      {"source", source_of(folder, complaints)}});
   }
@@ -76,7 +76,7 @@ json::array mutants_json(RecordComplaints& complaints) {
                      {"changes", std::move(changes)},
                      {"plan_change", mutant.plan_patch},
                      {"expected", std::move(expected)},
-                     {"refused_badges", json::value_from(mutant.refused_badges)}});
+                     {"refused_badges", to_json(mutant.refused_badges)}});
   }
   return array;
 }
@@ -92,7 +92,7 @@ json::array honest_json(RecordComplaints& complaints) {
     array.push_back({{"id", kernel.id},
                      {"problem", candidate->problem},
                      {"idea", candidate->idea},
-                     {"badges", json::value_from(kernel.badges)},
+                     {"badges", to_json(kernel.badges)},
                      {"plan", candidate_json(*candidate)},
                      {"source", candidate->program.source}});
   }

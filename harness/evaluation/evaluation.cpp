@@ -253,14 +253,7 @@ NoiseRun noise_run_from_json(JsonReader reader) {
   return run;
 }
 
-std::vector<std::string> Evaluation::badges() const {
-  std::vector<std::string> names;
-  if (status != Status::passed) return names;
-  if (strict) names.emplace_back("strict");
-  if (robust) names.emplace_back("robust");
-  if (deterministic) names.emplace_back("deterministic");
-  return names;
-}
+Badges Evaluation::earned_badges() const { return status == Status::passed ? badges : Badges(); }
 
 std::int64_t Evaluation::least_median_ns() const {
   std::int64_t least = timing->median_ns;
@@ -289,17 +282,15 @@ boost::json::object to_json(const Evaluation& evaluation) {
                            {"target", evaluation.target},
                            {"resources", array_of(evaluation.resources)},
                            {"compile_log", evaluation.compile_log},
-                           {"seeds", std::move(seeds)},
-                           {"strict", evaluation.strict},
-                           {"robust", evaluation.robust},
-                           {"deterministic", evaluation.deterministic},
-                           {"badge_notes", evaluation.badge_notes},
-                           {"ceiling_ns", evaluation.ceiling_ns},
-                           {"speed_of_light_ns", evaluation.speed_of_light_ns},
-                           {"references", array_of(evaluation.references)},
-                           {"reference_noise_ppm", evaluation.reference_noise_ppm},
-                           {"conditions", to_json(evaluation.conditions)},
-                           {"split_ns", std::move(split)}};
+                           {"seeds", std::move(seeds)}};
+  for (const BadgeDescription& one : badge_table) json[one.name] = evaluation.badges.has(one.badge);
+  json["badge_notes"] = evaluation.badge_notes;
+  json["ceiling_ns"] = evaluation.ceiling_ns;
+  json["speed_of_light_ns"] = evaluation.speed_of_light_ns;
+  json["references"] = array_of(evaluation.references);
+  json["reference_noise_ppm"] = evaluation.reference_noise_ppm;
+  json["conditions"] = to_json(evaluation.conditions);
+  json["split_ns"] = std::move(split);
   if (!evaluation.check.empty()) json["check"] = evaluation.check;
   if (!evaluation.libraries.empty()) {
     json["libraries"] = boost::json::value_from(evaluation.libraries);
@@ -342,9 +333,10 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
       evaluation.seeds.push_back(static_cast<std::uint64_t>(read_count(seed)));
     }
   }
-  evaluation.strict = reader.required("strict").boolean();
-  evaluation.robust = reader.required("robust").boolean();
-  evaluation.deterministic = reader.required("deterministic").boolean();
+  for (const BadgeDescription& one : badge_table) {
+    if (!one.in_every_record && !reader.has(one.name)) continue;
+    evaluation.badges.set(one.badge, reader.required(one.name).boolean());
+  }
   evaluation.badge_notes = reader.required("badge_notes").string();
   // Until there were two bounds, the ceiling was called the floor.
   evaluation.ceiling_ns =

@@ -78,7 +78,7 @@ boost::json::object to_json(const BenchRow& row) {
                            {"kernel", row.kernel},
                            {"sha256", row.sha256},
                            {"status", to_string(row.status)},
-                           {"badges", boost::json::value_from(row.badges)},
+                           {"badges", to_json(row.badges)},
                            {"measured", row.measured},
                            {"median_ns", row.median_ns},
                            {"low_ns", row.low_ns},
@@ -187,7 +187,7 @@ BenchRow read_bench_row(JsonReader reader) {
   } else {
     status.expect("a status");
   }
-  row.badges = reader.required("badges").strings();
+  row.badges = badges_from_json(reader.required("badges"));
   row.measured = reader.required("measured").string();
   row.median_ns = reader.required("median_ns").integer(0, most);
   row.low_ns = reader.required("low_ns").integer(0, most);
@@ -266,7 +266,7 @@ BenchRow bench_row(const Evaluation& evaluation,
   row.sha256 = evaluation.sha256;
   row.status = evaluation.status;
   row.message = evaluation.message;
-  row.badges = evaluation.badges();
+  row.badges = evaluation.earned_badges();
   row.badge_notes = evaluation.badge_notes;
   row.measured = today();
   row.ceiling_ns = evaluation.ceiling_ns;

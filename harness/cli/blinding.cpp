@@ -7,9 +7,12 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
-#include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/measuring/references.h"
 #include "harness/records/table.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "ops/catalog.h"
 
 namespace rekernel {

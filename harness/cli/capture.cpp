@@ -7,12 +7,15 @@
 #include "harness/candidate/library_kernels.h"
 #include "harness/capture/capture.h"
 #include "harness/cli/command.h"
-#include "harness/cli/evaluate.h"
-#include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
 #include "harness/records/report.h"
+#include "harness/report/evaluation_text.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -142,7 +145,7 @@ int capture_command(const std::vector<std::string>& arguments) {
     if (as_json) {
       record["evaluation"] = to_json(report.evaluation);
     } else {
-      print_evaluation(report.evaluation);
+      std::cout << evaluation_text(report.evaluation);
     }
     if (report.evaluation.status != Status::passed) status = exit_verdict_failed;
   }

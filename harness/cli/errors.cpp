@@ -1,5 +1,3 @@
-#include "harness/audit/errors.h"
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
@@ -7,16 +5,21 @@
 #include <map>
 #include <mutex>
 
+#include "harness/audit/errors.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
-#include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
+#include "harness/project/root.h"
 #include "harness/records/record.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "ops/catalog.h"
 #include "replay/evaluation_pool.h"
 

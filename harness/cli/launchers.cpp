@@ -16,6 +16,8 @@
 #include "harness/jobs/command_launcher.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
 
 extern char** environ;
 

@@ -5,6 +5,7 @@
 #include "harness/base/harness_digest.h"
 #include "harness/cli/command.h"
 #include "harness/gpu/identity.h"
+#include "harness/terminal/exit_status.h"
 
 namespace {
 

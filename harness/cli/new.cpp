@@ -2,6 +2,9 @@
 
 #include "harness/candidate/code.h"
 #include "harness/cli/command.h"
+#include "harness/project/root.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
 #include "ops/catalog.h"
 
 namespace rekernel {

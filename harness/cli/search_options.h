@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/cli/command.h"
+#include "harness/terminal/arguments.h"
 #include "ops/result.h"
 #include "replay/endpoint.h"
 #include "replay/header.h"

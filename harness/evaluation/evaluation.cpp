@@ -190,6 +190,10 @@ boost::json::object to_json(const KernelResources& kernel) {
           {"spill_load_bytes", kernel.spill_load_bytes}};
 }
 
+boost::json::array to_json(const std::vector<KernelResources>& kernels) {
+  return array_of(kernels);
+}
+
 KernelResources resources_from_json(JsonReader reader) {
   KernelResources kernel;
   kernel.name = reader.required("name").string();
@@ -280,7 +284,7 @@ boost::json::object to_json(const Evaluation& evaluation) {
                            {"status", to_string(evaluation.status)},
                            {"message", evaluation.message},
                            {"target", evaluation.target},
-                           {"resources", array_of(evaluation.resources)},
+                           {"resources", to_json(evaluation.resources)},
                            {"compile_log", evaluation.compile_log},
                            {"seeds", std::move(seeds)}};
   for (const BadgeDescription& one : badge_table) json[one.name] = evaluation.badges.has(one.badge);

@@ -122,6 +122,7 @@ struct Evaluation {
 
 std::vector<std::vector<std::string>> digests_from_json(JsonReader reader);
 boost::json::object to_json(const KernelResources& kernel);
+boost::json::array to_json(const std::vector<KernelResources>& kernels);
 KernelResources resources_from_json(JsonReader reader);
 boost::json::object to_json(const Ceilings& ceilings);
 Ceilings ceilings_from_json(JsonReader reader);

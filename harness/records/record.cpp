@@ -102,11 +102,7 @@ boost::json::object to_json(const BenchRow& row) {
     boost::json::array& witnesses = json["witnesses"].emplace_array();
     for (const Witness& witness : row.witnesses) witnesses.push_back(rekernel::to_json(witness));
   }
-  if (!row.resources.empty()) {
-    boost::json::array& kernels = json["resources"].emplace_array();
-    for (const KernelResources& kernel : row.resources)
-      kernels.push_back(rekernel::to_json(kernel));
-  }
+  if (!row.resources.empty()) json["resources"] = rekernel::to_json(row.resources);
   json["conditions"] = rekernel::to_json(row.conditions);
   if (row.evidence) json["evidence"] = to_json(*row.evidence);
   if (!row.harness.empty()) json["harness"] = row.harness;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "harness/base/base64.h"
 #include "harness/base/files.h"
 
 namespace rekernel {
@@ -14,8 +15,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t max_text_bytes = std::size_t{64} << 20;
-constexpr std::string_view base64_digits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void append_string(std::string& text, std::string_view value) {
   const auto is_plain = [](char c) {
@@ -98,37 +97,6 @@ void append_value(std::string& text, const json::value& value) {
       append_object(text, value.get_object());
       break;
   }
-}
-
-std::string base64(std::string_view bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](std::size_t at) {
-      return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u;
-    };
-    const unsigned group = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    for (std::size_t digit = 0; digit < 4; ++digit) {
-      text += i + digit > bytes.size() ? '=' : base64_digits[group >> (18 - 6 * digit) & 63];
-    }
-  }
-  return text;
-}
-
-/// Nothing unless the text is exactly what base64() makes of some bytes.
-std::optional<std::string> from_base64(std::string_view text) {
-  std::string bytes;
-  unsigned group = 0;
-  std::size_t digits = 0;
-  for (const char c : text.substr(0, text.find('='))) {
-    const std::size_t value = base64_digits.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
-    group = (group << 6 | static_cast<unsigned>(value)) & 0xFFFFFF;
-    if (++digits % 4 == 1) continue;
-    const std::size_t shift = 6 - 2 * ((digits - 1) % 4);
-    bytes += static_cast<char>(group >> shift & 0xFF);
-  }
-  if (base64(bytes) != text) return std::nullopt;
-  return bytes;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "replay/chat_completion.h"
 #include "replay/event.h"
 
@@ -112,10 +113,6 @@ bool is_unknown_model(long status, const std::string& error, const std::string& 
   const auto says = [&](std::string_view words) { return error.find(words) != std::string::npos; };
   const bool refused = status == 404 || (status == 400 && says("nvalid model"));
   return refused && says("model") && says(model);
-}
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  return std::to_string((time.count() + 999) / 1000) + " s";
 }
 
 void curl_check(CURLMcode code) {
@@ -344,11 +341,12 @@ class OpenAiModel::Batch {
       if (paused && (!next || exchange->not_before < next->not_before)) next = exchange.get();
     }
     if (next) {
-      text +=
-          "; " + requests_[next->index].id + " again in " + seconds_text(until(next->not_before));
+      text += "; " + requests_[next->index].id + " again in " +
+              seconds_text(std::chrono::ceil<std::chrono::seconds>(until(next->not_before)));
     }
     if (options_.deadline)
-      text += "; the deadline is in " + seconds_text(until(*options_.deadline));
+      text += "; the deadline is in " +
+              seconds_text(std::chrono::ceil<std::chrono::seconds>(until(*options_.deadline)));
     options_.progress(text);
   }
 
@@ -480,8 +478,9 @@ class OpenAiModel::Batch {
     pause = std::min(pause, options_.longest_pause);
     exchange->not_before = Clock::now() + pause;
     say(*exchange, what + "; " + requests_[exchange->index].id + " again in " +
-                       seconds_text(pause) + " (attempt " + std::to_string(exchange->attempts + 1) +
-                       " of " + std::to_string(options_.attempts) + ")");
+                       seconds_text(std::chrono::ceil<std::chrono::seconds>(pause)) + " (attempt " +
+                       std::to_string(exchange->attempts + 1) + " of " +
+                       std::to_string(options_.attempts) + ")");
     exchange->handle.reset();
     waiting_.push_back(std::move(exchange));
   }
@@ -533,7 +532,9 @@ class OpenAiModel::Batch {
   std::string connection_text(const Exchange& exchange, CURLcode code) const {
     const std::string what = curl_easy_strerror(code);
     if (code == CURLE_OPERATION_TIMEDOUT) {
-      return what + " (" + seconds_text(exchange.timeout(options_)) + ")";
+      return what + " (" +
+             seconds_text(std::chrono::ceil<std::chrono::seconds>(exchange.timeout(options_))) +
+             ")";
     }
     const std::string more = without_key(exchange, exchange.trouble.data());
     const bool may_hold_password = more.find('@') != std::string::npos;  // of a proxy's address

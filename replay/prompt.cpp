@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "harness/base/placeholders.h"
 #include "harness/base/text.h"
 #include "harness/candidate/arch.h"
 #include "replay/event.h"
@@ -21,19 +22,6 @@ constexpr std::array kernel_placeholders = {"problem", "device", "format", "seed
 
 /// Room for the lines that say how much was left out, and for numbers.
 constexpr std::size_t reserve_bytes = 200;
-
-/// Calls `text` for what stands between placeholders and `name` for every placeholder's name.
-void walk_template(std::string_view source, const std::function<void(std::string_view)>& text,
-                   const std::function<void(std::string_view)>& name) {
-  while (true) {
-    const std::size_t open = source.find("{{");
-    const std::size_t close = open == std::string_view::npos ? open : source.find("}}", open);
-    if (close == std::string_view::npos) return text(source);
-    text(source.substr(0, open));
-    name(source.substr(open + 2, close - open - 2));
-    source.remove_prefix(close + 2);
-  }
-}
 
 std::string filled(const std::string& source, const Values& values) {
   std::string result;

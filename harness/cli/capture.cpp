@@ -4,6 +4,7 @@
 
 #include "harness/base/text.h"
 #include "harness/candidate/code.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/candidate/library_kernels.h"
 #include "harness/capture/capture.h"
 #include "harness/cli/command.h"
@@ -16,7 +17,6 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
-#include "ops/catalog.h"
 
 namespace rekernel {
 
@@ -76,11 +76,9 @@ int capture_command(const std::vector<std::string>& arguments) {
   if (!parsed.has("problem") || !parsed.has("program")) {
     return bad_input({"capture: expected a problem and a program"});
   }
-  const Problem* problem = find_problem(parsed.get<std::string>("problem"));
-  if (!problem) {
-    return bad_input({"unknown problem '" + parsed.get<std::string>("problem") +
-                      "'; `rekernel list` names them"});
-  }
+  const Result<const Problem*> known = known_problem(parsed.get<std::string>("problem"));
+  if (!known) return bad_input(known.error());
+  const Problem* problem = *known;
   CaptureRequest request;
   request.program = parsed.get<std::string>("program");
   if (parsed.has("function")) request.function = parsed.get<std::string>("function");

@@ -8,6 +8,7 @@
 #include "harness/audit/errors.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/json.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/evaluation/launcher.h"
@@ -137,9 +138,9 @@ Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parse
     return problems;
   }
   for (const std::string& id : parsed.get<std::vector<std::string>>("problem")) {
-    const Problem* problem = find_problem(id);
-    if (!problem) return Error{"unknown problem '" + id + "'; `rekernel list` names them"};
-    problems.push_back(problem);
+    const Result<const Problem*> problem = known_problem(id);
+    if (!problem) return problem.error();
+    problems.push_back(*problem);
   }
   return problems;
 }

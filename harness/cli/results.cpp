@@ -5,6 +5,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/measuring/bench.h"
 #include "harness/project/candidates.h"
@@ -136,7 +137,7 @@ int merge_results(const fs::path& root, const std::vector<std::string>& files,
 int show_best(const fs::path& root, const std::vector<std::string>& problems,
               const ParsedArguments& parsed) {
   for (const std::string& id : problems) {
-    if (!find_problem(id)) return bad_input({"unknown problem '" + id + "'"});
+    if (const auto known = known_problem(id); !known) return bad_input(known.error());
   }
   if (parsed.flag("markdown")) {
     const Result<std::string> markdown = leaderboard_markdown(root, problems);

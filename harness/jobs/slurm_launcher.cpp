@@ -32,10 +32,6 @@ std::vector<std::string> lines_in(const std::string& text) {
   return lines;
 }
 
-std::string seconds_text(std::chrono::milliseconds time) {
-  return printed("%.3g", static_cast<double>(time.count()) / 1000) + " s";
-}
-
 }  // namespace
 
 Result<std::unique_ptr<SlurmLauncher>> SlurmLauncher::open(JobFolder folder, SlurmJobOptions slurm,

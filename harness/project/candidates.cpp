@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/candidate/code.h"
+#include "harness/candidate/known_problem.h"
 #include "ops/catalog.h"
 
 namespace rekernel {
@@ -30,10 +31,7 @@ Result<Ok> check_names(const std::vector<std::filesystem::path>& folders,
       return Error{"unknown kernel '" + name +
                    "': expected PROBLEM/NAME of a folder in generated/"};
     }
-    std::string known;
-    for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
-    return Error{"unknown problem '" + name + "': expected one of " + known +
-                 ", or a kernel as PROBLEM/NAME"};
+    return Error{known_problem(name).error().message + ", or a kernel as PROBLEM/NAME"};
   }
   return Ok{};
 }

@@ -82,7 +82,7 @@ std::string verdict_text(const PullRequestFindings& found) {
 }  // namespace
 
 std::string to_markdown(const PullRequestFindings& found) {
-  constexpr std::size_t most_complaints = 60;
+  constexpr std::size_t max_complaints = 60;
   // The line that .github/comment.sh looks for.
   std::string text = "## rekernel verify\n\nCommit " + markdown_code(found.commit) + ", onto " +
                      markdown_code(found.base) + ".\n\n";
@@ -91,12 +91,12 @@ std::string to_markdown(const PullRequestFindings& found) {
     text += "No complaints.\n\n";
   } else {
     text += "### " + counted(found.complaints.size(), "complaint") + "\n\n";
-    for (std::size_t i = 0; i < std::min(most_complaints, found.complaints.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(max_complaints, found.complaints.size()); ++i) {
       text += "- " + markdown_code(found.complaints[i].file) + ": " +
               markdown_code(found.complaints[i].message) + "\n";
     }
-    if (found.complaints.size() > most_complaints) {
-      text += "- and " + std::to_string(found.complaints.size() - most_complaints) + " more\n";
+    if (found.complaints.size() > max_complaints) {
+      text += "- and " + std::to_string(found.complaints.size() - max_complaints) + " more\n";
     }
     text += "\n";
   }

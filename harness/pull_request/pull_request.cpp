@@ -42,16 +42,16 @@ using Complaints = std::vector<PullRequestComplaint>;
 
 /// Where code or a record is expected, and what a reader would see is something else.
 void examine_content(const fs::path& root, const ChangedFile& file, Complaints& complaints) {
-  constexpr std::uintmax_t most_bytes = 4u << 20;
+  constexpr std::uintmax_t max_bytes = 4u << 20;
   if (file.kind == 'D') return;
   std::error_code status;
   const fs::path path = root / file.path;
   if (!fs::is_regular_file(fs::symlink_status(path, status))) return;  // spoken of elsewhere
   const std::uintmax_t bytes = fs::file_size(path, status);
   const bool source = file.path.starts_with("generated/");
-  if (bytes > (source ? max_source_bytes : most_bytes)) {
+  if (bytes > (source ? max_source_bytes : max_bytes)) {
     complaints.push_back({file.path, std::to_string(bytes) + " bytes: expected " +
-                                         std::to_string(source ? max_source_bytes : most_bytes) +
+                                         std::to_string(source ? max_source_bytes : max_bytes) +
                                          " at most; generate at run time what is a table"});
     return;
   }
@@ -142,16 +142,16 @@ class Examination {
 
   /// What is judged is what would be merged.
   Result<Ok> tell_uncommitted() {
-    constexpr std::size_t most_named = 20;
+    constexpr std::size_t max_named = 20;
     constexpr std::size_t longest_name = 300;
     const Result<std::vector<std::string>> paths = git_.uncommitted();
     if (!paths) return paths.error();
-    for (std::size_t i = 0; i < std::min(most_named, paths->size()); ++i) {
+    for (std::size_t i = 0; i < std::min(max_named, paths->size()); ++i) {
       found_.left.push_back("commit " + one_line((*paths)[i], longest_name) +
                             ": HEAD is judged, which has it not, or otherwise");
     }
-    if (paths->size() > most_named) {
-      found_.left.push_back("commit " + counted(paths->size() - most_named, "other file"));
+    if (paths->size() > max_named) {
+      found_.left.push_back("commit " + counted(paths->size() - max_named, "other file"));
     }
     return Ok{};
   }

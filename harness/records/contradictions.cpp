@@ -31,7 +31,7 @@ constexpr std::size_t longest_note = 600;
 constexpr int fewest_seeds = 5;
 constexpr std::size_t fewest_digests = 3;
 constexpr std::size_t fewest_stress_cases = 4;
-constexpr int most_registers = 255;
+constexpr int max_registers = 255;
 
 std::string number(double value) { return printed("%.6g", value); }
 
@@ -343,9 +343,9 @@ class Examination {
     for (const KernelResources& kernel : evaluation_.resources) {
       const std::string field = "resources." + kernel.name;
       if (!names.insert(kernel.name).second) note(field, "it is there twice");
-      if (kernel.registers > most_registers) {
+      if (kernel.registers > max_registers) {
         note(field + ".registers", std::to_string(kernel.registers) + ", but a thread has " +
-                                       std::to_string(most_registers) + " at most");
+                                       std::to_string(max_registers) + " at most");
       }
     }
   }

@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 constexpr int schema = 3;
-constexpr std::size_t most_witnesses = 16;
+constexpr std::size_t max_witnesses = 16;
 
 /// Percentages are recorded to one decimal.
 double one_decimal(double value) { return std::round(value * 10.0) / 10.0; }
@@ -125,9 +125,9 @@ boost::json::object to_json(const BenchRow& row) {
 
 /// The interval around a percentage can reach below 0. The bounds keep its decimal exact.
 double read_percent(JsonReader reader) {
-  constexpr double most_percent = 1e9;
+  constexpr double max_percent = 1e9;
   const double value = reader.real();
-  if (!(std::abs(value) <= most_percent)) reader.expect("a percentage of at most 1000000000");
+  if (!(std::abs(value) <= max_percent)) reader.expect("a percentage of at most 1000000000");
   return value;
 }
 
@@ -202,7 +202,7 @@ BenchRow read_bench_row(JsonReader reader) {
   row.samples_ns = optional_samples(reader, "samples_ns");
   row.repeated_headline_ns = optional_samples(reader, "repeated_headline_ns");
   if (auto witnesses = reader.optional("witnesses")) {
-    for (JsonReader& witness : witnesses->array(1, most_witnesses)) {
+    for (JsonReader& witness : witnesses->array(1, max_witnesses)) {
       row.witnesses.push_back(witness_from_json(witness));
     }
   }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/evaluation/evaluate.h"
 #include "harness/evaluation/evaluation.h"
+#include "harness/evaluation/report.h"
 #include "harness/gpu/cuda.h"
 #include "ops/result.h"
 

@@ -10,7 +10,7 @@ namespace {
 
 /// In the units of a picture that is 820 wide: as much as other letters move what stands beside
 /// them.
-constexpr double most_apart = 16.0;
+constexpr double max_distance = 16.0;
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
@@ -97,7 +97,7 @@ bool is_same_picture(std::string_view picture, std::string_view made) {
   while (a < picture.size() && b < made.size()) {
     if (position.in_place() && begins_number(picture, a) && begins_number(made, b)) {
       const double apart = signed_number_at(picture, a) - signed_number_at(made, b);
-      if (!(std::abs(apart) <= most_apart)) return false;
+      if (!(std::abs(apart) <= max_distance)) return false;
       continue;
     }
     if (picture[a] != made[b]) return false;

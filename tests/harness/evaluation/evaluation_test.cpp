@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "harness/base/harness_digest.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
+#include "harness/evaluation/request.h"
 
 namespace rekernel {
 namespace {

@@ -120,7 +120,12 @@ struct Evaluation {
   const ReferenceResult* headline() const;
 };
 
-std::vector<std::vector<std::string>> digests_from_json(JsonReader reader);
+/// How they stand in JSON.
+struct DigestsFormat {
+  boost::json::value write(const std::vector<std::vector<std::string>>& digests) const;
+  void read(JsonReader reader, std::vector<std::vector<std::string>>& into) const;
+};
+
 boost::json::object to_json(const KernelResources& kernel);
 boost::json::array to_json(const std::vector<KernelResources>& kernels);
 KernelResources resources_from_json(JsonReader reader);

@@ -1,11 +1,11 @@
 #include "harness/evaluation/report.h"
 
-#include <array>
-#include <boost/json.hpp>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "harness/base/harness_digest.h"
+#include "harness/base/json_fields.h"
 #include "harness/candidate/candidate.h"
 #include "harness/candidate/code.h"
 
@@ -13,76 +13,51 @@ namespace rekernel {
 
 namespace {
 
-boost::json::object to_json(const Sighting& sighting) {
-  return {{"purpose", static_cast<int>(sighting.purpose)},
-          {"process", sighting.process},
-          {"judged", sighting.judged},
-          {"words", boost::json::value_from(sighting.words)}};
+namespace report_json {
+
+using namespace json_fields;
+
+constexpr std::tuple sighting_fields{
+    field("purpose", &Sighting::purpose, Whole{0, static_cast<int>(Purpose::stress)}),
+    field("process", &Sighting::process, Whole{0, 1}), field("judged", &Sighting::judged, flag),
+    field("words", &Sighting::words, List{Whole{0, std::numeric_limits<std::uint32_t>::max()}})};
+
+constexpr std::tuple device_fields{
+    field("name", &DeviceProperties::name, text),
+    field("uuid", &DeviceProperties::uuid, text),
+    field("major", &DeviceProperties::major, Whole{0, 1000}),
+    field("minor", &DeviceProperties::minor, Whole{0, 1000}),
+    field("multiprocessors", &DeviceProperties::multiprocessors, Whole{0, 1 << 20}),
+    field("l2_bytes", &DeviceProperties::l2_bytes, count),
+    field("memory_bytes", &DeviceProperties::memory_bytes, count),
+    field("shared_bytes_per_block", &DeviceProperties::shared_bytes_per_block, count),
+    field("clock_khz", &DeviceProperties::clock_khz, count),
+    field("memory_clock_khz", &DeviceProperties::memory_clock_khz, count),
+    field("memory_bus_bits", &DeviceProperties::memory_bus_bits, count),
+    field("driver_version", &DeviceProperties::driver_version, Whole{0, 1 << 30})};
+
+/// Its own errors are the reader's.
+Evaluation read_evaluation(JsonReader reader) {
+  Result<Evaluation> evaluation = evaluation_from_json(std::move(reader));
+  return evaluation ? std::move(*evaluation) : Evaluation{};
 }
 
-Sighting read_sighting(JsonReader reader) {
-  Sighting sighting;
-  sighting.purpose = static_cast<Purpose>(
-      reader.required("purpose").integer(0, static_cast<int>(Purpose::stress)));
-  sighting.process = static_cast<int>(reader.required("process").integer(0, 1));
-  sighting.judged = reader.required("judged").boolean();
-  for (JsonReader& word : reader.required("words").array()) {
-    sighting.words.push_back(
-        static_cast<std::uint32_t>(word.integer(0, std::numeric_limits<std::uint32_t>::max())));
-  }
-  return sighting;
-}
+constexpr std::tuple report_fields{
+    field("failure", &EvaluationReport::failure, text),
+    field("evaluation", &EvaluationReport::evaluation, By{&read_evaluation}),
+    field("faulted", &EvaluationReport::faulted, flag),
+    field("gone_runner", &EvaluationReport::gone_runner, Whole{-1, 1}),
+    field("noise", &EvaluationReport::noise, List{By{&noise_run_from_json}}),
+    field("sightings", &EvaluationReport::sightings, List{Nested{sighting_fields}}, unless_empty),
+    field("device", &EvaluationReport::device, Nested{device_fields}, unless_empty),
+    field("toolchain", &EvaluationReport::toolchain, Text{4096}, unless_empty)};
 
-boost::json::object to_json(const DeviceProperties& device) {
-  return {{"name", device.name},
-          {"uuid", device.uuid},
-          {"major", device.major},
-          {"minor", device.minor},
-          {"multiprocessors", device.multiprocessors},
-          {"l2_bytes", device.l2_bytes},
-          {"memory_bytes", device.memory_bytes},
-          {"shared_bytes_per_block", device.shared_bytes_per_block},
-          {"clock_khz", device.clock_khz},
-          {"memory_clock_khz", device.memory_clock_khz},
-          {"memory_bus_bits", device.memory_bus_bits},
-          {"driver_version", device.driver_version}};
-}
-
-DeviceProperties read_device(JsonReader reader) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  DeviceProperties device;
-  device.name = reader.required("name").string();
-  device.uuid = reader.required("uuid").string();
-  device.major = static_cast<int>(reader.required("major").integer(0, 1000));
-  device.minor = static_cast<int>(reader.required("minor").integer(0, 1000));
-  device.multiprocessors = static_cast<int>(reader.required("multiprocessors").integer(0, 1 << 20));
-  device.l2_bytes = reader.required("l2_bytes").integer(0, most);
-  device.memory_bytes = reader.required("memory_bytes").integer(0, most);
-  device.shared_bytes_per_block = reader.required("shared_bytes_per_block").integer(0, most);
-  device.clock_khz = reader.required("clock_khz").integer(0, most);
-  device.memory_clock_khz = reader.required("memory_clock_khz").integer(0, most);
-  device.memory_bus_bits = reader.required("memory_bus_bits").integer(0, most);
-  device.driver_version = static_cast<int>(reader.required("driver_version").integer(0, 1 << 30));
-  return device;
-}
+}  // namespace report_json
 
 }  // namespace
 
 boost::json::object to_json(const EvaluationReport& report) {
-  boost::json::object json{{"failure", report.failure},
-                           {"evaluation", to_json(report.evaluation)},
-                           {"faulted", report.faulted},
-                           {"gone_runner", report.gone_runner}};
-  boost::json::array noise;
-  for (const NoiseRun& run : report.noise) noise.push_back(to_json(run));
-  json["noise"] = std::move(noise);
-  if (!report.sightings.empty()) {
-    boost::json::array& sightings = json["sightings"].emplace_array();
-    for (const Sighting& sighting : report.sightings) sightings.push_back(to_json(sighting));
-  }
-  if (report.device) json["device"] = to_json(*report.device);
-  if (!report.toolchain.empty()) json["toolchain"] = report.toolchain;
-  return json;
+  return object_of(report, report_json::report_fields);
 }
 
 Result<EvaluationReport> report_from_json(const std::string& text) {
@@ -90,22 +65,7 @@ Result<EvaluationReport> report_from_json(const std::string& text) {
   Result<boost::json::value> json = parse_json(text, where);
   if (!json) return json.error();
   JsonReader reader(where, *json);
-  EvaluationReport report;
-  report.failure = reader.required("failure").string();
-  Result<Evaluation> evaluation = evaluation_from_json(reader.required("evaluation"));
-  if (!evaluation) return evaluation.error();
-  report.evaluation = std::move(*evaluation);
-  report.faulted = reader.required("faulted").boolean();
-  report.gone_runner = static_cast<int>(reader.required("gone_runner").integer(-1, 1));
-  for (JsonReader& run : reader.required("noise").array()) {
-    report.noise.push_back(noise_run_from_json(run));
-  }
-  if (auto sightings = reader.optional("sightings")) {
-    for (JsonReader& one : sightings->array()) report.sightings.push_back(read_sighting(one));
-  }
-  if (auto device = reader.optional("device")) report.device = read_device(*device);
-  if (auto toolchain = reader.optional("toolchain")) report.toolchain = toolchain->string(4096);
-  reader.no_other_keys();
+  EvaluationReport report = read_object<EvaluationReport>(reader, report_json::report_fields);
   if (auto error = reader.error()) return *error;
   return report;
 }

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <boost/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "harness/base/fields.h"
+#include "harness/base/json_fields.h"
 #include "harness/candidate/code.h"
 
 namespace rekernel {
@@ -20,55 +22,46 @@ constexpr std::array<std::pair<Mode, const char*>, 6> mode_names{{{Mode::verdict
                                                                   {Mode::diagnosis, "diagnosis"},
                                                                   {Mode::once, "once"}}};
 
-Mode read_mode(JsonReader reader) {
-  const std::string text = reader.string(16);
+const char* name_of(Mode mode) { return mode_names.at(static_cast<std::size_t>(mode)).second; }
+
+std::optional<Mode> find_mode(std::string_view text) {
   for (const auto& [mode, name] : mode_names) {
     if (text == name) return mode;
   }
-  reader.expect("a mode");
-  return Mode::verdict;
+  return std::nullopt;
 }
+
+namespace request_json {
+
+using namespace json_fields;
+
+constexpr Whole deadline{1, 86400};
+
+constexpr std::tuple option_fields{
+    field("mode", &EvaluateOptions::mode, Named<Mode>{name_of, find_mode, "a mode"}),
+    field("references", &EvaluateOptions::references, List{text}),
+    field("external_references", &EvaluateOptions::external_references, List{text}),
+    field("device", &EvaluateOptions::device, Whole{0, 1024}),
+    field("samples", &EvaluateOptions::samples, Whole{1, 100000}),
+    field("stress", &EvaluateOptions::stress, flag),
+    field("planted_gap_us", &EvaluateOptions::planted_gap, Whole{0, 1000000}),
+    field("noise_runs", &EvaluateOptions::noise_runs, Whole{0, 10000}),
+    field("noise_subject", &EvaluateOptions::noise_subject, text),
+    field("shared_gpu", &EvaluateOptions::shared_gpu, flag),
+    field("startup_deadline_s", &EvaluateOptions::startup_deadline, deadline),
+    field("run_deadline_s", &EvaluateOptions::run_deadline, deadline),
+    field("seed", &EvaluateOptions::seed, NumberText{}, unless_empty)};
+
+}  // namespace request_json
 
 }  // namespace
 
 boost::json::object to_json(const EvaluateOptions& options) {
-  boost::json::object json{
-      {"mode", mode_names.at(static_cast<std::size_t>(options.mode)).second},
-      {"references", boost::json::value_from(options.references)},
-      {"external_references", boost::json::value_from(options.external_references)},
-      {"device", options.device},
-      {"samples", options.samples},
-      {"stress", options.stress},
-      {"planted_gap_us", options.planted_gap.count()},
-      {"noise_runs", options.noise_runs},
-      {"noise_subject", options.noise_subject},
-      {"shared_gpu", options.shared_gpu},
-      {"startup_deadline_s", options.startup_deadline.count()},
-      {"run_deadline_s", options.run_deadline.count()}};
-  if (options.seed) json["seed"] = std::to_string(*options.seed);
-  return json;
+  return object_of(options, request_json::option_fields);
 }
 
 Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
-  constexpr std::int64_t longest_deadline_s = 86400;
-  EvaluateOptions options;
-  options.mode = read_mode(reader.required("mode"));
-  options.references = reader.required("references").strings();
-  options.external_references = reader.required("external_references").strings();
-  options.device = static_cast<int>(reader.required("device").integer(0, 1024));
-  options.samples = static_cast<int>(reader.required("samples").integer(1, 100000));
-  options.stress = reader.required("stress").boolean();
-  options.planted_gap =
-      std::chrono::microseconds(reader.required("planted_gap_us").integer(0, 1000000));
-  options.noise_runs = static_cast<int>(reader.required("noise_runs").integer(0, 10000));
-  options.noise_subject = reader.required("noise_subject").string();
-  options.shared_gpu = reader.required("shared_gpu").boolean();
-  options.startup_deadline =
-      std::chrono::seconds(reader.required("startup_deadline_s").integer(1, longest_deadline_s));
-  options.run_deadline =
-      std::chrono::seconds(reader.required("run_deadline_s").integer(1, longest_deadline_s));
-  if (auto seed = reader.optional("seed")) options.seed = std::stoull(seed->string());
-  reader.no_other_keys();
+  EvaluateOptions options = read_object<EvaluateOptions>(reader, request_json::option_fields);
   if (auto error = reader.error()) return *error;
   return options;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/candidate/candidate.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
 #include "ops/problem.h"
 
 namespace rekernel {

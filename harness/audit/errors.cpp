@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "harness/audit/mutant.h"
 #include "harness/base/files.h"
-#include "harness/base/json.h"
+#include "harness/base/json_fields.h"
 #include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/records/record.h"
@@ -30,64 +29,45 @@ constexpr std::array<std::pair<ErrorSource, const char*>, 5> source_names{{
     {ErrorSource::mutant, "mutant"},
 }};
 
-/// Errors are recorded as text, since doubles do not survive every JSON library.
-std::string recorded(double value) { return printed("%.3e", value); }
-
-/// What `recorded` wrote; infinity and NaN, which a wrong kernel gives, too.
-double read_recorded(JsonReader reader) {
-  const std::string text = reader.string();
-  double value = 0.0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) reader.expect("a number as text");
-  return value;
-}
-
-boost::json::object to_json(const ErrorRow& row) {
-  boost::json::object json{
-      {"problem", row.problem}, {"source", to_string(row.source)},
-      {"name", row.name},       {"sha256", row.sha256},
-      {"what", row.what},       {"measured", row.measured},
-      {"status", row.status},   {"badges", boost::json::value_from(row.badges)},
-      {"message", row.message}, {"check", row.check}};
-  if (row.errors) {
-    json["errors"] = {{"rms", recorded(row.errors->rms)},
-                      {"largest", recorded(row.errors->largest)},
-                      {"tolerance", recorded(row.errors->tolerance)},
-                      {"strict", recorded(row.errors->strict)}};
-  }
-  return json;
-}
-
-ErrorSource read_source(JsonReader reader) {
-  const std::string text = reader.string();
+std::optional<ErrorSource> find_source(std::string_view text) {
   for (const auto& [source, name] : source_names) {
     if (text == name) return source;
   }
-  reader.expect("library, committed, scaffold, honest or mutant");
-  return ErrorSource::library;
+  return std::nullopt;
 }
 
-ErrorRow read_row(JsonReader reader) {
-  ErrorRow row;
-  row.problem = reader.required("problem").string();
-  row.source = read_source(reader.required("source"));
-  row.name = reader.required("name").string();
-  row.sha256 = reader.required("sha256").string();
-  row.what = reader.required("what").string();
-  row.measured = reader.required("measured").string();
-  row.status = reader.required("status").string();
-  row.badges = reader.required("badges").strings();
-  row.message = reader.required("message").string();
-  row.check = reader.required("check").string();
-  if (auto errors = reader.optional("errors")) {
-    row.errors = RelativeErrors{
-        read_recorded(errors->required("rms")), read_recorded(errors->required("largest")),
-        read_recorded(errors->required("tolerance")), read_recorded(errors->required("strict"))};
-    errors->no_other_keys();
-  }
-  reader.no_other_keys();
-  return row;
-}
+namespace errors_json {
+
+using namespace json_fields;
+
+/// Infinity and NaN, which a wrong kernel gives, are text too.
+constexpr NumberText recorded{"%.3e"};
+
+constexpr std::tuple relative_fields{field("rms", &RelativeErrors::rms, recorded),
+                                     field("largest", &RelativeErrors::largest, recorded),
+                                     field("tolerance", &RelativeErrors::tolerance, recorded),
+                                     field("strict", &RelativeErrors::strict, recorded)};
+
+constexpr std::tuple row_fields{
+    field("problem", &ErrorRow::problem, text),
+    field("source", &ErrorRow::source,
+          Named<ErrorSource>{to_string, find_source,
+                             "library, committed, scaffold, honest or mutant"}),
+    field("name", &ErrorRow::name, text),
+    field("sha256", &ErrorRow::sha256, text),
+    field("what", &ErrorRow::what, text),
+    field("measured", &ErrorRow::measured, text),
+    field("status", &ErrorRow::status, text),
+    field("badges", &ErrorRow::badges, By{&badges_from_json}),
+    field("message", &ErrorRow::message, text),
+    field("check", &ErrorRow::check, text),
+    field("errors", &ErrorRow::errors, Nested{relative_fields}, unless_empty)};
+
+constexpr std::tuple record_fields{schema(2), field("device", &ErrorsRecord::device_name, text),
+                                   field("toolchain", &ErrorsRecord::toolchain, TextMap{}),
+                                   field("rows", &ErrorsRecord::rows, List{Nested{row_fields}})};
+
+}  // namespace errors_json
 
 std::string shown(double value) { return printed("%.2g", value); }
 
@@ -95,9 +75,7 @@ std::string shown(double value) { return printed("%.2g", value); }
 std::string verdict(const ErrorRow& row, double share) {
   if (row.source == ErrorSource::library) return share <= 1.0 ? "within" : "outside";
   std::string text = row.status;
-  for (const std::string& badge : row.badges) {
-    text += (&badge == &row.badges.front() ? ": " : ", ") + badge;
-  }
+  if (!row.badges.empty()) text += ": " + joined(row.badges.names());
   // Where the values are within the bounds, something else has spoken.
   if (share <= 1.0 && !row.message.empty() &&
       (row.status != to_string(Status::passed) || row.source == ErrorSource::mutant)) {
@@ -232,7 +210,7 @@ std::vector<ErrorRow> error_rows(const ErrorSubject& subject, const Evaluation& 
   row.sha256 = evaluation.sha256;
   row.what = subject.what;
   row.status = to_string(evaluation.status);
-  row.badges = evaluation.badges();
+  row.badges = evaluation.earned_badges();
   row.message = evaluation.message.empty() ? evaluation.badge_notes : evaluation.message;
   row.check = evaluation.check;
   if (evaluation.errors) row.errors = relative_errors(*evaluation.errors);
@@ -304,22 +282,12 @@ double share_of_bounds(const RelativeErrors& errors, const Tolerance& tolerance)
 }
 
 boost::json::object to_json(const ErrorsRecord& record) {
-  boost::json::array rows;
-  for (const ErrorRow& row : record.rows) rows.push_back(to_json(row));
-  return {{"schema", 2},
-          {"device", record.device_name},
-          {"toolchain", boost::json::value_from(record.toolchain)},
-          {"rows", std::move(rows)}};
+  return object_of(record, errors_json::record_fields);
 }
 
 Result<ErrorsRecord> errors_from_json(const boost::json::value& json, const std::string& where) {
   JsonReader reader(where, json);
-  ErrorsRecord record;
-  reader.required("schema").integer(2, 2);
-  record.device_name = reader.required("device").string();
-  record.toolchain = reader.required("toolchain").string_map();
-  for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_row(row));
-  reader.no_other_keys();
+  ErrorsRecord record = read_object<ErrorsRecord>(reader, errors_json::record_fields);
   if (auto error = reader.error()) return *error;
   return record;
 }

@@ -39,7 +39,7 @@ struct ErrorRow {
   std::string measured;  ///< date, YYYY-MM-DD
   /// Empty for what is not judged: a library, a kernel for newer devices than this one.
   std::string status;
-  std::vector<std::string> badges;
+  Badges badges;
   std::string message;                   ///< why it was rejected, or why a badge was refused
   std::string check;                     ///< which check refused the values; empty: none did
   std::optional<RelativeErrors> errors;  ///< none where nothing could be compared

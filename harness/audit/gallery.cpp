@@ -14,7 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> badge_names = {"strict", "robust", "deterministic"};
 constexpr std::int64_t longest_deadline_s = 600;
 constexpr std::int64_t longest_time_ns = 1'000'000'000;
 constexpr std::int64_t largest_percent = 100'000;
@@ -31,17 +30,6 @@ Status read_status(JsonReader reader) {
   const std::optional<Status> status = status_from_string(reader.string());
   if (!status) reader.expect("a status such as \"wrong_result\"");
   return status.value_or(Status::passed);
-}
-
-std::vector<std::string> read_badges(JsonReader reader) {
-  std::vector<std::string> badges;
-  for (JsonReader& badge : reader.array()) {
-    badges.push_back(badge.string());
-    if (std::find(badge_names.begin(), badge_names.end(), badges.back()) == badge_names.end()) {
-      badge.expect("strict, robust or deterministic");
-    }
-  }
-  return badges;
 }
 
 std::vector<Status> read_statuses(JsonReader reader) {
@@ -67,7 +55,8 @@ Table gallery_table(const std::vector<Cheat>& cheats) {
     for (const Status other : cheat.other_statuses) {
       verdict += std::string(" or `") + to_string(other) + "`";
     }
-    for (const std::string& badge : cheat.without_badges) verdict += ", not `" + badge + "`";
+    for (const std::string& badge : cheat.without_badges.names())
+      verdict += ", not `" + badge + "`";
     if (cheat.worst_error_at_least) verdict += ", its largest error shown";
     table.rows.push_back({"`" + cheat.folder.filename().string() + "`", cheat.cheat, verdict,
                           cheat.caught_by, cheat.source});
@@ -89,7 +78,8 @@ Result<Cheat> load_cheat(const fs::path& folder) {
   if (auto others = reader.optional("or")) cheat.other_statuses = read_statuses(*others);
   cheat.caught_by = read_line(reader.required("caught_by"));
   if (auto source = reader.optional("source")) cheat.source = read_line(*source);
-  if (auto badges = reader.optional("without_badges")) cheat.without_badges = read_badges(*badges);
+  if (auto badges = reader.optional("without_badges"))
+    cheat.without_badges = badges_from_json(*badges);
   if (auto deadline = reader.optional("deadline_s")) {
     cheat.deadline_s = deadline->integer(1, longest_deadline_s);
   }

@@ -20,10 +20,10 @@ struct Cheat {
   /// What it may get as well: which check speaks first can depend on where the driver puts things
   /// and on when the GPU changes contexts.
   std::vector<Status> other_statuses;
-  std::string caught_by;                    ///< one line: what stops it, or why it gains nothing
-  std::string source;                       ///< where it was seen; empty if it is our own
-  std::vector<std::string> without_badges;  ///< badges that it must not get
-  std::optional<std::int64_t> deadline_s;   ///< run deadline of its test, where the default is long
+  std::string caught_by;                   ///< one line: what stops it, or why it gains nothing
+  std::string source;                      ///< where it was seen; empty if it is our own
+  Badges without_badges;                   ///< badges that it must not get
+  std::optional<std::int64_t> deadline_s;  ///< run deadline of its test, where the default is long
   std::optional<std::int64_t> compile_deadline_s;  ///< the same where the compiler never ends
   /// The least median, for cheats that may pass and must not gain: what they do is in the time.
   std::optional<std::int64_t> no_faster_than_ns;

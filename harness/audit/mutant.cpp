@@ -39,7 +39,8 @@ Status read_expected_status(JsonReader& reader) {
 
 /// Either statuses other than `passed`, or `passed` with at least one badge refused.
 void read_expectation(JsonReader& reader, Mutant& mutant) {
-  if (auto badges = reader.optional("without_badges")) mutant.refused_badges = badges->strings();
+  if (auto badges = reader.optional("without_badges"))
+    mutant.refused_badges = badges_from_json(*badges);
   if (auto status = reader.optional("status")) {
     if (status->is_string()) {
       mutant.expected = {read_expected_status(*status)};
@@ -139,7 +140,7 @@ std::vector<HonestKernel> all_honest_kernels(const fs::path& root) {
       HonestKernel kernel;
       kernel.id = problem.filename().string() + "/" + folder.filename().string();
       kernel.folder = folder;
-      if (auto badges = reader.optional("badges")) kernel.badges = badges->strings();
+      if (auto badges = reader.optional("badges")) kernel.badges = badges_from_json(*badges);
       kernels.push_back(std::move(kernel));
       reader.no_other_keys();
       if (auto error = reader.error()) throw std::runtime_error(error->message);

@@ -20,15 +20,15 @@ struct Mutant {
   std::filesystem::path base;
   std::vector<std::pair<std::string, std::string>> replacements;  ///< in kernel.cu: old, new
   boost::json::value plan_patch;                                  ///< null: none
-  std::vector<Status> expected;             ///< one of these must be its status
-  std::vector<std::string> refused_badges;  ///< with status `passed`: what it must not get
+  std::vector<Status> expected;  ///< one of these must be its status
+  Badges refused_badges;         ///< with status `passed`: what it must not get
 };
 
 /// A correct kernel that must pass.
 struct HonestKernel {
   std::string id;  ///< "matmul_fp16/wmma"
   std::filesystem::path folder;
-  std::vector<std::string> badges;  ///< at least these
+  Badges badges;  ///< at least these
 };
 
 /// Every mutant of tests/mutants/*/*.json, in the order of files and lines. Throws on a file that

@@ -14,10 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool contains(const std::vector<std::string>& list, const std::string& one) {
-  return std::find(list.begin(), list.end(), one) != list.end();
-}
-
 bool passed(const ErrorRow& row) { return row.status == to_string(Status::passed); }
 
 JudgeOutcome outcome(const std::string& id, const ErrorRow& row) {
@@ -123,8 +119,8 @@ JudgeOutcome mutant_outcome(const Mutant& mutant, const ErrorRow& row) {
       std::any_of(mutant.expected.begin(), mutant.expected.end(),
                   [&](const Status status) { return row.status == to_string(status); });
   if (!passed(row)) return result;
-  for (const std::string& badge : mutant.refused_badges) {
-    if (contains(row.badges, badge)) result.as_it_must = false;
+  if (row.badges.has_any(mutant.refused_badges)) result.as_it_must = false;
+  for (const std::string& badge : mutant.refused_badges.names()) {
     result.caught_by += (result.caught_by.empty() ? "no badge `" : ", `") + badge + "`";
   }
   return result;
@@ -132,9 +128,7 @@ JudgeOutcome mutant_outcome(const Mutant& mutant, const ErrorRow& row) {
 
 JudgeOutcome honest_outcome(const HonestKernel& kernel, const ErrorRow& row) {
   JudgeOutcome result = outcome(kernel.id, row);
-  result.as_it_must =
-      passed(row) && std::all_of(kernel.badges.begin(), kernel.badges.end(),
-                                 [&](const auto& badge) { return contains(row.badges, badge); });
+  result.as_it_must = passed(row) && row.badges.has_all(kernel.badges);
   return result;
 }
 

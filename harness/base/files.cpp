@@ -12,17 +12,13 @@
 #include <random>
 #include <stdexcept>
 
+#include "harness/base/environment.h"
 #include "harness/base/file_descriptor.h"
 
 namespace rekernel {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 constexpr const char* no_sha256 = "OpenSSL has no SHA-256";
 

@@ -107,6 +107,47 @@ std::optional<std::string> from_hexadecimal(std::string_view text) {
   return bytes;
 }
 
+std::string seconds_text(std::chrono::milliseconds time) {
+  return printed("%.15g", static_cast<double>(time.count()) / 1000) + " s";
+}
+
+namespace {
+
+/// Damerau and Levenshtein's distance, where no character is changed after it was swapped.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> least(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        least[i][j] = i + j;
+        continue;
+      }
+      least[i][j] = std::min({least[i - 1][j] + 1, least[i][j - 1] + 1,
+                              least[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        least[i][j] = std::min(least[i][j], least[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return least[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string>& words) {
+  constexpr std::size_t longest = 200;
+  std::string best;
+  std::size_t best_distance = longest;
+  if (word.size() > longest) return best;
+  for (const std::string& one : words) {
+    const std::size_t changes = distance(word, one);
+    if (changes >= best_distance || 3 * changes > std::max(word.size(), one.size())) continue;
+    best = one;
+    best_distance = changes;
+  }
+  return best;
+}
+
 std::string counted(std::size_t number, const std::string& noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }

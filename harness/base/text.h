@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -32,6 +33,13 @@ std::string printed(const char* format, double value);
 /// Bytes as pairs of lower-case hexadecimal digits, and back; nothing for other texts.
 std::string hexadecimal(std::string_view bytes);
 std::optional<std::string> from_hexadecimal(std::string_view text);
+
+/// "0.25 s", "90 s": exact to a millisecond.
+std::string seconds_text(std::chrono::milliseconds time);
+
+/// The word that somebody may have meant: the one that fewest changed, missing, added or swapped
+/// characters lead to. Empty where that is more than a third of the longer word.
+std::string nearest(std::string_view word, const std::vector<std::string>& words);
 
 /// "1 row", "2 rows".
 std::string counted(std::size_t number, const std::string& noun);

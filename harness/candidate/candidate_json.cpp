@@ -11,7 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/candidate/candidate.h"
 #include "harness/candidate/code.h"
-#include "harness/problems/catalog.h"
+#include "harness/candidate/known_problem.h"
 
 namespace rekernel {
 namespace {
@@ -139,11 +139,12 @@ class PlanReader {
 
   void read_problem(JsonReader reader) {
     candidate_.problem = reader.string(64);
-    buffers_.problem = find_problem(candidate_.problem);
-    if (buffers_.problem) return;
-    std::string known;
-    for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
-    reader.fail("unknown problem " + json_quoted(candidate_.problem) + "; known: " + known);
+    const Result<const Problem*> known = known_problem(candidate_.problem);
+    if (known) {
+      buffers_.problem = *known;
+    } else {
+      reader.fail(known.error().message);
+    }
   }
 
   static std::string read_candidate_name(JsonReader reader) {

@@ -32,7 +32,7 @@ constexpr std::size_t max_answer_bytes = 1u << 20;
 constexpr std::size_t max_module_bytes = 48u << 20;
 /// Compilers of a program write their own files as well as the recorder its.
 constexpr std::int64_t max_file_bytes = std::int64_t{1} << 30;
-constexpr std::size_t most_log_files = 256;
+constexpr std::size_t max_log_files = 256;
 
 /// A new folder that goes with everything in it.
 class ScratchFolder {
@@ -162,7 +162,7 @@ Result<Recording> read_logs(const fs::path& folder) {
   std::error_code status;
   for (fs::directory_iterator it(folder, status), end; !status && it != end; it.increment(status)) {
     if (it->path().extension() == ".log") paths.push_back(it->path());
-    if (paths.size() > most_log_files) return Error{"starts too many processes"};
+    if (paths.size() > max_log_files) return Error{"starts too many processes"};
   }
   std::sort(paths.begin(), paths.end());
   std::optional<Recording> found;

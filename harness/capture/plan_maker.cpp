@@ -178,7 +178,7 @@ class PlanMaker {
     if (padded_.empty()) return {};
     return "; " + counted(differing_bytes_, "byte") +
            " of parameters differed between the two recorded calls and are those of one: " +
-           joined(padded_) + (padded_.size() == most_padded_shown ? ", …" : "");
+           joined(padded_) + (padded_.size() == max_padded_shown ? ", …" : "");
   }
 
   Result<Program> make() {
@@ -424,7 +424,7 @@ class PlanMaker {
     std::size_t differing = 0;
     for (std::size_t at = 0; at < bytes.size(); ++at) differing += bytes[at] != again[at] ? 1 : 0;
     differing_bytes_ += differing;
-    if (padded_.size() == most_padded_shown) return;
+    if (padded_.size() == max_padded_shown) return;
     padded_.push_back(shown(kernel) + ", parameter " + std::to_string(parameter));
   }
 
@@ -509,11 +509,11 @@ class PlanMaker {
   /// as the memory, and a grid that goes over it several times is not.
   KernelLaunch own_launch(const char* kernel, std::int64_t elements) {
     constexpr std::int64_t block = 512;
-    constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
+    constexpr std::int64_t max_blocks = std::numeric_limits<std::int32_t>::max();
     KernelLaunch launch;
     launch.kernel = kernel;
     launch.module = -1;  // behind the program's own, whose number is not known yet
-    launch.grid[0].count = std::clamp<std::int64_t>((elements + block - 1) / block, 1, most_blocks);
+    launch.grid[0].count = std::clamp<std::int64_t>((elements + block - 1) / block, 1, max_blocks);
     launch.block = {block, 1, 1};
     return launch;
   }
@@ -696,7 +696,7 @@ class PlanMaker {
     return std::move(program_);
   }
 
-  static constexpr std::size_t most_padded_shown = 8;
+  static constexpr std::size_t max_padded_shown = 8;
 
   struct Range {
     std::string name;

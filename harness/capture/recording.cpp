@@ -12,9 +12,9 @@ namespace rekernel {
 namespace {
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t most_lines = 1u << 20;
-constexpr std::size_t most_modules_loaded = 4096;
-constexpr std::size_t most_nodes = 4096;
+constexpr std::size_t max_lines = 1u << 20;
+constexpr std::size_t max_modules_loaded = 4096;
+constexpr std::size_t max_nodes = 4096;
 constexpr std::size_t max_parameter_bytes = 32764;
 
 std::string read_bytes(JsonReader reader, std::size_t max_bytes) {
@@ -75,7 +75,7 @@ RecordedLaunch read_launch(JsonReader& reader) {
   RecordedLaunch launch;
   launch.kernel = reader.required("kernel").string(4096);
   if (auto module = reader.optional("module")) {
-    launch.module = static_cast<int>(module->integer(0, most_modules_loaded - 1));
+    launch.module = static_cast<int>(module->integer(0, max_modules_loaded - 1));
   }
   launch.grid = read_extents(reader.required("grid"));
   launch.block = read_extents(reader.required("block"));
@@ -130,8 +130,8 @@ class LogReader {
       const std::size_t end = log.find('\n');
       // A process that was killed leaves half a line.
       if (end == std::string_view::npos) break;
-      if (++line_ > most_lines) {
-        return Error{where_ + ": more than " + std::to_string(most_lines) + " lines"};
+      if (++line_ > max_lines) {
+        return Error{where_ + ": more than " + std::to_string(max_lines) + " lines"};
       }
       const std::string place = where_ + ": line " + std::to_string(line_);
       const Result<boost::json::value> value = parse_json(log.substr(0, end), place);
@@ -168,7 +168,7 @@ class LogReader {
 
   void read_module(JsonReader& reader) {
     const auto id = static_cast<std::size_t>(
-        reader.required("id").integer(0, static_cast<std::int64_t>(most_modules_loaded) - 1));
+        reader.required("id").integer(0, static_cast<std::int64_t>(max_modules_loaded) - 1));
     reader.required("bytes").integer(0, largest);
     const std::string file = reader.required("file").string(64);
     const bool plain = !file.empty() && std::all_of(file.begin(), file.end(), [](char c) {
@@ -182,7 +182,7 @@ class LogReader {
   void read_graph(JsonReader& reader) {
     RecordedGraph graph;
     const std::int64_t handle = reader.required("graph").integer(0, largest);
-    for (JsonReader& node : reader.required("nodes").array(0, most_nodes)) {
+    for (JsonReader& node : reader.required("nodes").array(0, max_nodes)) {
       node.required("event").string(32);
       int type = -1;
       if (auto given = node.optional("type")) type = static_cast<int>(given->integer(0, 255));
@@ -193,7 +193,7 @@ class LogReader {
       graph.nodes.push_back(std::move(step));
     }
     const auto count = static_cast<std::int64_t>(graph.nodes.size());
-    for (JsonReader& edge : reader.required("edges").array(0, 16 * most_nodes)) {
+    for (JsonReader& edge : reader.required("edges").array(0, 16 * max_nodes)) {
       std::vector<JsonReader> pair = edge.array(2, 2);
       if (reader.error()) return;
       const std::int64_t from = pair[0].integer(0, count - 1);

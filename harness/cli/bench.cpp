@@ -1,195 +1,25 @@
-#include "harness/cli/bench.h"
-
 #include <algorithm>
 #include <boost/json.hpp>
-#include <chrono>
 #include <iostream>
-#include <mutex>
 
-#include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
-#include "harness/cli/references.h"
 #include "harness/compile/compiler_message.h"
-#include "harness/evaluation/launcher.h"
-#include "harness/records/known_devices.h"
+#include "harness/measuring/bench.h"
+#include "harness/measuring/references.h"
+#include "harness/project/candidates.h"
+#include "harness/project/root.h"
 #include "harness/records/report.h"
-#include "harness/problems/catalog.h"
-#include "reference/pytorch.h"
-#include "replay/evaluator/evaluation_pool.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
 
 namespace rekernel {
 
 namespace po = boost::program_options;
 
 namespace {
-
-/// Whether a folder is what one of the names asks for: a problem, or a kernel of it.
-bool is_asked_for(const std::filesystem::path& folder, const std::vector<std::string>& names) {
-  const std::string problem = folder.parent_path().filename().string();
-  const std::string kernel = problem + "/" + folder.filename().string();
-  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-           return name == problem || name == kernel;
-         });
-}
-
-Result<Ok> check_names(const std::vector<std::filesystem::path>& folders,
-                       const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (find_problem(name)) continue;
-    const bool found = std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
-      return is_asked_for(folder, {name});
-    });
-    if (found) continue;
-    if (name.find('/') != std::string::npos) {
-      return Error{"unknown kernel '" + name +
-                   "': expected PROBLEM/NAME of a folder in generated/"};
-    }
-    std::string known;
-    for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
-    return Error{"unknown problem '" + name + "': expected one of " + known +
-                 ", or a kernel as PROBLEM/NAME"};
-  }
-  return Ok{};
-}
-
-}  // namespace
-
-Result<std::vector<Candidate>> committed_candidates(const std::filesystem::path& root,
-                                                    const std::vector<std::string>& names) {
-  Result<std::vector<std::filesystem::path>> folders = candidate_directories(root);
-  if (!folders) return folders.error();
-  if (Result<Ok> known = check_names(*folders, names); !known) return known.error();
-  std::vector<Candidate> candidates;
-  for (const std::filesystem::path& folder : *folders) {
-    if (!is_asked_for(folder, names)) continue;
-    Result<Candidate> candidate = load_candidate(folder);
-    if (!candidate) return candidate.error();
-    candidates.push_back(std::move(*candidate));
-  }
-  return candidates;
-}
-
-namespace {
-
-/// A GPU of the bench, with a PyTorch of its own where that is timed too.
-struct BenchPlace {
-  int device = 0;
-  std::unique_ptr<PytorchProcess> pytorch;
-  std::unique_ptr<LocalLauncher> launcher;
-};
-
-/// What is being measured, told from several threads.
-class BenchProgress {
- public:
-  explicit BenchProgress(std::size_t total) : total_(total) {}
-  void begin(const Candidate& candidate) {
-    const std::lock_guard lock(mutex_);
-    progress_.show("[" + std::to_string(++begun_) + "/" + std::to_string(total_) + "] " +
-                   candidate.problem + "/" + candidate.name + " …");
-  }
-  void show(const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    progress_.show(text);
-  }
-
- private:
-  const std::size_t total_;
-  std::mutex mutex_;
-  std::size_t begun_ = 0;
-  Progress progress_;
-};
-
-EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions& options,
-                                 int device) {
-  EvaluateOptions evaluate;
-  evaluate.samples = options.samples;
-  evaluate.device = device;
-  evaluate.references = library_reference_ids(candidate.problem);
-  if (options.pytorch) {
-    evaluate.external_references = pytorch_ids(*find_problem(candidate.problem));
-    evaluate.run_deadline = pytorch_run_deadline;
-  }
-  return evaluate;
-}
-
-}  // namespace
-
-Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options) {
-  BenchProgress progress(candidates.size());
-  std::vector<BenchPlace> places;
-  for (const int device : options.devices) {
-    BenchPlace& place = places.emplace_back(BenchPlace{device, nullptr, nullptr});
-    if (options.pytorch) {
-      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
-      if (!spawned) return spawned.error();
-      place.pytorch = std::move(*spawned);
-    }
-    place.launcher = std::make_unique<LocalLauncher>(
-        place.pytorch.get(), [&](const std::string& holder) { progress.show(holder); });
-  }
-  std::vector<PoolWorker> workers;
-  for (const BenchPlace& place : places) {
-    workers.push_back({"GPU " + std::to_string(place.device), [&](const Candidate& candidate) {
-                         progress.begin(candidate);
-                         return place.launcher->evaluate(
-                             candidate, bench_evaluation(candidate, options, place.device));
-                       }});
-  }
-  Bench bench;
-  std::map<std::string, std::string> toolchain = toolchain_versions();
-  if (!options.pytorch) toolchain.erase("PyTorch");
-  PoolTask task;
-  for (const Candidate& candidate : candidates) {
-    task.candidates.push_back(&candidate);
-    task.ids.push_back(candidate.problem + "/" + candidate.name);
-  }
-  task.prepare = [](std::size_t) { return std::nullopt; };
-  Result<Ok> taken = Ok{};
-  task.settle = [&](std::size_t, const EvaluationReport& report) {
-    note_device(bench, report);
-    bench.rows.push_back(bench_row(report.evaluation, toolchain));
-    // A candidate that does not compile may come before any that names the GPU.
-    if (options.arrived && !bench.device_name.empty()) taken = options.arrived(bench);
-    return taken.ok();
-  };
-  PoolOptions pool;
-  pool.say = [&](const std::string& text) {
-    progress.show("");
-    std::cerr << wrapped(text, page_columns, 2) << std::endl;
-  };
-  std::vector<std::size_t> unsettled;
-  const auto interruption =
-      EvaluationPool(std::move(workers), std::move(pool)).run(task, unsettled);
-  if (!taken) return taken.error();
-  if (interruption) return Error{interruption->message};
-  Bench ordered;
-  merge(ordered, bench);
-  return ordered;
-}
-
-Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench) {
-  const std::filesystem::path path = bench_path(root, bench.device_name);
-  Bench recorded;
-  if (std::filesystem::exists(path)) {
-    // What was measured is kept in any case; who reads the record refuses what contradicts itself.
-    Result<Bench> old = read_bench(path);
-    if (!old) return old.error();
-    recorded = std::move(*old);
-    // Signatures and bounds are of the device that is there.
-    if (const auto found = unlike_device_before(recorded, bench); !found.empty()) {
-      return Error{path.string() +
-                   ": recorded of another device than this one: " + joined(found, "; ")};
-    }
-  }
-  merge(recorded, bench);
-  std::filesystem::create_directories(path.parent_path());
-  Result<Ok> written = write_file_atomically(path, pretty_json(to_json(recorded)));
-  if (!written) return written.error();
-  return path;
-}
 
 std::string bench_text(const Bench& bench, const std::filesystem::path& root) {
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);
@@ -208,6 +38,8 @@ std::string bench_text(const Bench& bench, const std::filesystem::path& root) {
   }
   return text;
 }
+
+}  // namespace
 
 int bench_command(const std::vector<std::string>& arguments) {
   po::options_description options;

@@ -6,11 +6,14 @@
 #include "harness/audit/blinding.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
-#include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/measuring/references.h"
 #include "harness/records/table.h"
-#include "harness/problems/catalog.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 
 namespace rekernel {
 
@@ -61,8 +64,9 @@ int blinding_command(const std::vector<std::string>& arguments) {
                       "rekernel blinding conv2d --runs 500", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
   const std::string& id = parsed.get<std::string>("problem");
-  const Problem* problem = find_problem(id);
-  if (!problem) return bad_input({"unknown problem '" + id + "': `rekernel list` names them"});
+  const Result<const Problem*> known = known_problem(id);
+  if (!known) return bad_input(known.error());
+  const Problem* problem = *known;
   const int runs = parsed.get<int>("runs");
   if (runs < 20 || runs > 5000) return bad_input({"--runs: expected 20 to 5000"});
   const int gap = parsed.get<int>("planted-gap");

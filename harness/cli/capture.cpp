@@ -4,16 +4,19 @@
 
 #include "harness/base/text.h"
 #include "harness/candidate/code.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/candidate/library_kernels.h"
 #include "harness/capture/capture.h"
 #include "harness/cli/command.h"
-#include "harness/cli/evaluate.h"
-#include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
 #include "harness/records/report.h"
-#include "harness/problems/catalog.h"
+#include "harness/report/evaluation_text.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 
 namespace rekernel {
 
@@ -73,11 +76,9 @@ int capture_command(const std::vector<std::string>& arguments) {
   if (!parsed.has("problem") || !parsed.has("program")) {
     return bad_input({"capture: expected a problem and a program"});
   }
-  const Problem* problem = find_problem(parsed.get<std::string>("problem"));
-  if (!problem) {
-    return bad_input({"unknown problem '" + parsed.get<std::string>("problem") +
-                      "'; `rekernel list` names them"});
-  }
+  const Result<const Problem*> known = known_problem(parsed.get<std::string>("problem"));
+  if (!known) return bad_input(known.error());
+  const Problem* problem = *known;
   CaptureRequest request;
   request.program = parsed.get<std::string>("program");
   if (parsed.has("function")) request.function = parsed.get<std::string>("function");
@@ -142,7 +143,7 @@ int capture_command(const std::vector<std::string>& arguments) {
     if (as_json) {
       record["evaluation"] = to_json(report.evaluation);
     } else {
-      print_evaluation(report.evaluation);
+      std::cout << evaluation_text(report.evaluation);
     }
     if (report.evaluation.status != Status::passed) status = exit_verdict_failed;
   }

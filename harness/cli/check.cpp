@@ -2,10 +2,14 @@
 #include <iostream>
 
 #include "harness/base/json.h"
-#include "harness/cli/bench.h"
 #include "harness/cli/command.h"
-#include "harness/cli/compile_all.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/project/candidates.h"
+#include "harness/project/compile_all.h"
+#include "harness/project/root.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/tables.h"
 
 namespace rekernel {
 

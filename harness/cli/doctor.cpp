@@ -5,12 +5,16 @@
 #include "harness/base/json.h"
 #include "harness/capture/capture.h"
 #include "harness/cli/command.h"
-#include "harness/cli/references.h"
 #include "harness/compile/compile.h"
 #include "harness/gpu/cuda.h"
 #include "harness/gpu/nvml.h"
+#include "harness/measuring/references.h"
 #include "harness/process/sandbox.h"
+#include "harness/project/root.h"
 #include "harness/records/report.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/tables.h"
 #include "reference/reference.h"
 
 namespace rekernel {

@@ -1,5 +1,3 @@
-#include "harness/audit/errors.h"
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
@@ -7,16 +5,22 @@
 #include <map>
 #include <mutex>
 
+#include "harness/audit/errors.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/json.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
-#include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
+#include "harness/project/root.h"
 #include "harness/records/record.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "harness/problems/catalog.h"
 #include "replay/evaluator/evaluation_pool.h"
 
@@ -134,9 +138,9 @@ Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parse
     return problems;
   }
   for (const std::string& id : parsed.get<std::vector<std::string>>("problem")) {
-    const Problem* problem = find_problem(id);
-    if (!problem) return Error{"unknown problem '" + id + "'; `rekernel list` names them"};
-    problems.push_back(problem);
+    const Result<const Problem*> problem = known_problem(id);
+    if (!problem) return problem.error();
+    problems.push_back(*problem);
   }
   return problems;
 }

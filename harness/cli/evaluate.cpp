@@ -5,13 +5,16 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
-#include "harness/cli/evaluate.h"
-#include "harness/cli/references.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
+#include "harness/measuring/references.h"
 #include "harness/records/report.h"
+#include "harness/report/evaluation_text.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
 
@@ -45,81 +48,7 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
   return Ok{};
 }
 
-std::string number(double value) { return printed("%.2g", value); }
-
-void print_resources(const Evaluation& evaluation) {
-  for (const KernelResources& kernel : evaluation.resources) {
-    std::cout << "  kernel " << kernel.name << ": " << kernel.registers << " registers, "
-              << kernel.static_shared_bytes << " bytes of static shared memory, "
-              << kernel.stack_bytes << " bytes of stack, "
-              << kernel.spill_store_bytes + kernel.spill_load_bytes << " bytes of spills\n";
-  }
-}
-
-void print_bound(const char* name, std::int64_t bound_ns, const Timing& timing) {
-  if (bound_ns == 0 || timing.median_ns == 0) return;
-  std::cout << ", " << name << " " << milliseconds(bound_ns) << " ms ("
-            << percent_text(100.0 * static_cast<double>(bound_ns) /
-                            static_cast<double>(timing.median_ns))
-            << ")";
-}
-
-void print_times(const Evaluation& evaluation) {
-  if (!evaluation.timing) return;
-  std::cout << "  time " << milliseconds(evaluation.timing->median_ns) << " ms (quartiles "
-            << milliseconds(evaluation.timing->low_ns) << " to "
-            << milliseconds(evaluation.timing->high_ns) << ")";
-  print_bound("ceiling", evaluation.ceiling_ns, *evaluation.timing);
-  print_bound("speed of light", evaluation.speed_of_light_ns, *evaluation.timing);
-  std::cout << "\n";
-  for (const ReferenceResult& reference : evaluation.references) {
-    if (!reference.unavailable.empty()) {
-      std::cout << "  " << reference.id << ": not available: " << reference.unavailable << "\n";
-      continue;
-    }
-    const Percent& percent = *reference.percent_of_reference;
-    std::cout << "  " << percent_text(percent.value) << " of " << reference.id << " ("
-              << percent_text(percent.low) << " to " << percent_text(percent.high) << "), "
-              << milliseconds(reference.timing.median_ns) << " ms";
-    if (!reference.details.empty()) std::cout << ", " << reference.details;
-    std::cout << "\n";
-  }
-}
-
 }  // namespace
-
-void print_evaluation(const Evaluation& evaluation) {
-  std::cout << evaluation.problem << "/" << evaluation.kernel << ": "
-            << to_string(evaluation.status);
-  std::cout << (evaluation.message.empty() ? "\n" : ": " + told_message(evaluation.message));
-  if (evaluation.status == Status::passed) {
-    std::cout << "  badges:";
-    for (const std::string& badge : evaluation.badges()) std::cout << " " << badge;
-    if (!evaluation.badge_notes.empty()) std::cout << " (" << evaluation.badge_notes << ")";
-    std::cout << "\n";
-  }
-  if (evaluation.errors) {
-    std::cout << "  error over " << evaluation.seeds.size() << " seeds: max "
-              << number(evaluation.errors->max_abs) << ", rms " << number(evaluation.errors->rms)
-              << ", " << number(evaluation.errors->worst_tolerance_ratio) << " of the tolerance";
-    const ReferenceResult* headline = evaluation.headline();
-    if (headline && headline->errors) {
-      std::cout << "; " << headline->id << " max " << number(headline->errors->max_abs) << ", rms "
-                << number(headline->errors->rms);
-    }
-    std::cout << "\n";
-  }
-  if (!evaluation.libraries.empty()) {
-    std::cout << "  kernels of a library: " << joined(evaluation.libraries) << "\n";
-  }
-  print_resources(evaluation);
-  print_times(evaluation);
-  std::cout << "  split:";
-  for (const auto& [phase, nanoseconds] : evaluation.split_ns) {
-    std::cout << " " << phase << " " << number(static_cast<double>(nanoseconds) / 1e9) << " s";
-  }
-  std::cout << "\n";
-}
 
 int evaluate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
@@ -189,7 +118,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(report.evaluation));
   } else {
-    print_evaluation(report.evaluation);
+    std::cout << evaluation_text(report.evaluation);
   }
   return report.evaluation.status == Status::passed ? exit_good : exit_verdict_failed;
 }

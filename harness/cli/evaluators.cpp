@@ -4,9 +4,10 @@
 #include <chrono>
 #include <thread>
 
-#include "harness/cli/references.h"
 #include "harness/compile/compile.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/measuring/references.h"
+#include "harness/terminal/arguments.h"
 
 namespace rekernel {
 

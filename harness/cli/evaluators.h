@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/command.h"
 #include "harness/gpu/choice.h"
+#include "harness/terminal/arguments.h"
 #include "ops/result.h"
 #include "replay/evaluator/pool_evaluator.h"
 #include "replay/trajectory/header.h"

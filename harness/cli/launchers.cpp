@@ -16,7 +16,8 @@
 #include "harness/jobs/command_launcher.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
-#include "replay/trajectory/inspection.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
 
 extern char** environ;
 
@@ -29,7 +30,7 @@ namespace {
 
 constexpr std::array slurm_options = {"partition", "account", "constraint", "slurm-flag", "probe"};
 constexpr std::array job_options = {"jobs", "jobs-folder", "job-program", "job-tries", "time"};
-constexpr std::int64_t most_jobs = 1024;
+constexpr std::int64_t max_jobs = 1024;
 
 std::string text_of(const ParsedArguments& parsed, const char* name) {
   return parsed.has(name) ? parsed.get<std::string>(name) : std::string();
@@ -232,7 +233,7 @@ Result<Ok> check_launcher_options(const ParsedArguments& parsed) {
     return Error{"--time: expected a number of minutes with --launcher command"};
   }
   const std::int64_t jobs = parsed.get<std::int64_t>("jobs");
-  if (jobs < 1 || jobs > most_jobs) return Error{"--jobs: expected 1 to 1024"};
+  if (jobs < 1 || jobs > max_jobs) return Error{"--jobs: expected 1 to 1024"};
   const std::int64_t probe = parsed.get<std::int64_t>("probe");
   if (probe < 0 || probe > 86400) return Error{"--probe: expected 0 to 86400 seconds"};
   const std::int64_t tries = parsed.get<std::int64_t>("job-tries");

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "harness/cli/command.h"
 #include "harness/cli/search_options.h"
+#include "harness/terminal/arguments.h"
 #include "ops/result.h"
 #include "replay/evaluator/pool_evaluator.h"
 

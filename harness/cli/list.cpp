@@ -4,10 +4,13 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/cli/bench.h"
 #include "harness/cli/command.h"
-#include "harness/cli/references.h"
+#include "harness/measuring/references.h"
+#include "harness/project/candidates.h"
+#include "harness/project/root.h"
 #include "harness/records/report.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
 #include "harness/problems/catalog.h"
 
 namespace rekernel {

@@ -3,8 +3,10 @@
 #include <iostream>
 
 #include "harness/base/harness_digest.h"
+#include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/gpu/identity.h"
+#include "harness/terminal/exit_status.h"
 
 namespace {
 
@@ -63,8 +65,12 @@ int run(const std::string& name, const std::vector<std::string>& arguments) {
   for (const Command& command : commands) {
     if (name == command.name) return command.run(arguments);
   }
-  return rekernel::bad_input(
-      rekernel::Error{"unknown command '" + name + "'; `rekernel --help` lists the commands"});
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.emplace_back(command.name);
+  const std::string meant = rekernel::nearest(name, names);
+  return rekernel::bad_input({"unknown command '" + name + "'" +
+                              (meant.empty() ? "" : " (did you mean '" + meant + "'?)") +
+                              "; `rekernel --help` lists the commands"});
 }
 
 /// Everything that a command's name decides.

@@ -1,8 +1,11 @@
 #include <iostream>
 
 #include "harness/candidate/code.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
-#include "harness/problems/catalog.h"
+#include "harness/project/root.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
 
 namespace rekernel {
 
@@ -22,14 +25,9 @@ int new_command(const std::vector<std::string>& arguments) {
   if (!parsed.has("problem") || !parsed.has("name")) {
     return bad_input({"new: expected a problem and a name"});
   }
-  const std::string id = parsed.get<std::string>("problem");
-  const Problem* problem = find_problem(id);
-  if (!problem) {
-    std::string known;
-    for (const Problem& one : catalog()) known += (known.empty() ? "" : ", ") + one.id;
-    return bad_input({"unknown problem '" + id + "': expected one of " + known});
-  }
-  const Candidate candidate = scaffold_candidate(*problem, parsed.get<std::string>("name"));
+  const Result<const Problem*> problem = known_problem(parsed.get<std::string>("problem"));
+  if (!problem) return bad_input(problem.error());
+  const Candidate candidate = scaffold_candidate(**problem, parsed.get<std::string>("name"));
   const std::string plan = candidate_json(candidate);
   // The name comes from the command line: let the one validation judge it.
   if (auto valid = parse_candidate(plan, candidate.program.source, "new"); !valid) {
@@ -41,7 +39,7 @@ int new_command(const std::vector<std::string>& arguments) {
   } else {
     const Result<std::filesystem::path> root = own_project();
     if (!root) return bad_input({root.error().message + ", or --into FOLDER"});
-    parent = *root / "generated" / id;
+    parent = *root / "generated" / (*problem)->id;
   }
   const std::filesystem::path folder = parent / candidate.name;
   if (std::filesystem::exists(folder)) {

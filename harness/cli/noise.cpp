@@ -1,5 +1,3 @@
-#include "harness/records/noise.h"
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
@@ -9,11 +7,16 @@
 
 #include "harness/candidate/candidate.h"
 #include "harness/cli/command.h"
-#include "harness/cli/references.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/gpu/exclusive.h"
+#include "harness/measuring/references.h"
+#include "harness/project/root.h"
+#include "harness/records/noise.h"
 #include "harness/records/record.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "harness/problems/catalog.h"
 
 namespace rekernel {

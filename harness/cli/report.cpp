@@ -1,5 +1,3 @@
-#include "harness/records/report.h"
-
 #include <boost/json.hpp>
 #include <iostream>
 #include <map>
@@ -9,12 +7,17 @@
 #include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
-#include "harness/cli/generated_parts.h"
-#include "harness/cli/pictures.h"
-#include "harness/cli/published_runs.h"
-#include "harness/cli/report_data.h"
-#include "harness/cli/report_html.h"
-#include "harness/cli/results.h"
+#include "harness/project/root.h"
+#include "harness/records/report.h"
+#include "harness/report/data.h"
+#include "harness/report/generated_parts.h"
+#include "harness/report/html.h"
+#include "harness/report/pictures.h"
+#include "harness/report/published_runs.h"
+#include "harness/report/recorded_results.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/tables.h"
 
 namespace rekernel {
 

@@ -3,12 +3,17 @@
 #include <iostream>
 
 #include "harness/base/json.h"
-#include "harness/cli/bench.h"
 #include "harness/cli/command.h"
-#include "harness/cli/compile_all.h"
-#include "harness/cli/published_runs.h"
-#include "harness/cli/references.h"
-#include "harness/cli/results.h"
+#include "harness/measuring/bench.h"
+#include "harness/measuring/references.h"
+#include "harness/project/candidates.h"
+#include "harness/project/compile_all.h"
+#include "harness/project/root.h"
+#include "harness/report/published_runs.h"
+#include "harness/report/recorded_results.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/tables.h"
 
 namespace rekernel {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/cli/command.h"
+#include "harness/terminal/arguments.h"
 #include "ops/result.h"
 #include "replay/model/endpoint.h"
 #include "replay/trajectory/header.h"

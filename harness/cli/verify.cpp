@@ -1,24 +1,31 @@
 #include <algorithm>
+#include <boost/json.hpp>
 #include <iostream>
 #include <map>
 #include <sstream>
 
 #include "harness/audit/errors.h"
 #include "harness/base/files.h"
+#include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
-#include "harness/cli/bench.h"
 #include "harness/cli/command.h"
-#include "harness/cli/compile_all.h"
-#include "harness/cli/generated_parts.h"
-#include "harness/cli/pictures.h"
-#include "harness/cli/pull_request.h"
-#include "harness/cli/recorded.h"
-#include "harness/cli/unfinished_searches.h"
 #include "harness/compile/compiler_message.h"
+#include "harness/project/candidates.h"
+#include "harness/project/compile_all.h"
+#include "harness/project/recorded.h"
+#include "harness/project/root.h"
+#include "harness/project/unfinished_searches.h"
+#include "harness/pull_request/comment.h"
+#include "harness/pull_request/pull_request.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/noise.h"
 #include "harness/records/signature.h"
+#include "harness/report/generated_parts.h"
+#include "harness/report/pictures.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "harness/problems/catalog.h"
 #include "replay/playback/recorded_bench.h"
 #include "replay/playback/replayer.h"
@@ -30,6 +37,9 @@ namespace po = boost::program_options;
 namespace {
 
 using Complaints = std::vector<std::string>;
+
+/// Complaints name files and quote texts of strangers.
+constexpr std::size_t longest_line = 4096;
 
 /// A record that cannot be read, or contradicts itself, is one complaint a line.
 void complain_by_line(const std::string& message, Complaints& complaints) {
@@ -193,7 +203,6 @@ Result<PullRequestOptions> pull_request_options(const ParsedArguments& parsed) {
   options.base = parsed.get<std::string>("base");
   if (options.base.empty() || options.base.starts_with("-"))
     return Error{"BASE: expected a commit"};
-  if (parsed.has("comment")) options.comment = parsed.get<std::string>("comment");
   const std::string& gpu = parsed.get<std::string>("gpu");
   if (gpu != "auto" && gpu != "on" && gpu != "off") {
     return Error{"--gpu " + gpu + ": expected auto, on or off"};
@@ -201,8 +210,26 @@ Result<PullRequestOptions> pull_request_options(const ParsedArguments& parsed) {
   if (gpu == "on") options.gpu = PullRequestOptions::Gpu::on;
   if (gpu == "off") options.gpu = PullRequestOptions::Gpu::off;
   options.device = parsed.get<int>("device");
-  options.json = parsed.flag("json");
   return options;
+}
+
+/// Writes the comment that the options ask for, and tells what is wrong; the exit status.
+int show_findings(const PullRequestFindings& found, const ParsedArguments& parsed) {
+  if (parsed.has("comment")) {
+    const Result<Ok> written =
+        write_file_atomically(parsed.get<std::string>("comment"), to_markdown(found));
+    if (!written) return bad_input(written.error());
+  }
+  if (parsed.flag("json")) {
+    std::cout << pretty_json(to_json(found));
+  } else {
+    for (const PullRequestComplaint& one : found.complaints) {
+      std::cout << one.file << ": " << one_line(one.message, longest_line) << "\n";
+    }
+    for (const std::string& one : found.left) std::cout << "left: " << one << "\n";
+    std::cout << counted(found.complaints.size(), "complaint") << "\n";
+  }
+  return found.passed() ? exit_good : exit_verdict_failed;
 }
 
 int verify_project(const std::filesystem::path& root) {
@@ -224,9 +251,9 @@ int verify_project(const std::filesystem::path& root) {
   }
   if (Result<Ok> read = check_noise(root, complaints); !read) return bad_input(read.error());
 
-  // They name files and quote texts of strangers.
-  constexpr std::size_t longest = 4096;
-  for (const std::string& complaint : complaints) std::cout << one_line(complaint, longest) << "\n";
+  for (const std::string& complaint : complaints) {
+    std::cout << one_line(complaint, longest_line) << "\n";
+  }
   std::cout << skipped_text(checks) << counted(candidates->size(), "kernel") << ", "
             << counted(complaints.size(), "complaint") << "\n";
   return complaints.empty() ? exit_good : exit_verdict_failed;
@@ -252,7 +279,9 @@ int verify_command(const std::vector<std::string>& arguments) {
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.has("base")) {
     const Result<PullRequestOptions> asked = pull_request_options(parsed);
-    return asked ? verify_pull_request(project_root(), *asked) : bad_input(asked.error());
+    if (!asked) return bad_input(asked.error());
+    const Result<PullRequestFindings> found = examine_pull_request(project_root(), *asked);
+    return found ? show_findings(*found, parsed) : bad_input(found.error());
   }
   if (parsed.has("comment") || parsed.flag("json")) {
     return bad_input({"--comment and --json: expected BASE with them"});

@@ -11,6 +11,7 @@
 
 #include "harness/base/fields.h"
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/assemble.h"
@@ -128,12 +129,6 @@ Result<CompileOutcome> answer_to(const Request& request) {
 }
 
 /// Whole seconds as such, for a message.
-std::string seconds_text(std::chrono::milliseconds time) {
-  const std::string text = std::to_string(time.count() / 1000);
-  const auto rest = time.count() % 1000;
-  return text + (rest ? "." + std::to_string(1000 + rest).substr(1) : "") + " s";
-}
-
 CompileOutcome too_much_machine_code() {
   return verdict(Status::compile_failed, "the machine code is larger than " +
                                              std::to_string(largest_result >> 20) + " MiB");

@@ -1,178 +1,185 @@
 #include "harness/evaluation/evaluation.h"
 
 #include <algorithm>
-#include <boost/json.hpp>
-#include <cmath>
 #include <limits>
+#include <tuple>
+
+#include "harness/base/json_fields.h"
 
 namespace rekernel {
 
 namespace {
 
+namespace evaluation_json {
+
+using namespace json_fields;
+
 constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t int64_min = std::numeric_limits<std::int64_t>::min();
 
-/// JSON has no infinity: null stands for it.
-boost::json::value real(double value) {
-  if (std::isfinite(value)) return value;
-  return nullptr;
-}
+constexpr std::tuple error_fields{
+    field("max_abs", &ErrorStats::max_abs, real),
+    field("rms", &ErrorStats::rms, real),
+    field("truth_rms", &ErrorStats::truth_rms, real),
+    field("worst_tolerance_ratio", &ErrorStats::worst_tolerance_ratio, real),
+    field("worst_strict_ratio", &ErrorStats::worst_strict_ratio, real),
+    field("failing", &ErrorStats::failing, count),
+    field("unwritten", &ErrorStats::unwritten, count),
+    field("first_failing", &ErrorStats::first_failing, Whole{-1, int64_max}),
+    field("first_value", &ErrorStats::first_value, real),
+    field("first_truth", &ErrorStats::first_truth, real)};
 
-double read_real(JsonReader reader) {
-  if (reader.raw().is_null()) return std::numeric_limits<double>::infinity();
-  return reader.real();
-}
+constexpr std::tuple timing_fields{field("median_ns", &Timing::median_ns, count),
+                                   field("low_ns", &Timing::low_ns, count),
+                                   field("high_ns", &Timing::high_ns, count),
+                                   field("samples_ns", &Timing::samples_ns, List{count})};
 
-std::int64_t read_count(JsonReader reader) { return reader.integer(0, int64_max); }
+constexpr std::tuple percent_fields{field("value", &Percent::value, real),
+                                    field("low", &Percent::low, real),
+                                    field("high", &Percent::high, real)};
 
-boost::json::object to_json(const ErrorStats& stats) {
-  return {{"max_abs", real(stats.max_abs)},
-          {"rms", real(stats.rms)},
-          {"truth_rms", real(stats.truth_rms)},
-          {"worst_tolerance_ratio", real(stats.worst_tolerance_ratio)},
-          {"worst_strict_ratio", real(stats.worst_strict_ratio)},
-          {"failing", stats.failing},
-          {"unwritten", stats.unwritten},
-          {"first_failing", stats.first_failing},
-          {"first_value", real(stats.first_value)},
-          {"first_truth", real(stats.first_truth)}};
-}
+constexpr List samples{count, 1};
 
-ErrorStats read_errors(JsonReader reader) {
-  ErrorStats stats;
-  stats.max_abs = read_real(reader.required("max_abs"));
-  stats.rms = read_real(reader.required("rms"));
-  stats.truth_rms = read_real(reader.required("truth_rms"));
-  stats.worst_tolerance_ratio = read_real(reader.required("worst_tolerance_ratio"));
-  stats.worst_strict_ratio = read_real(reader.required("worst_strict_ratio"));
-  stats.failing = read_count(reader.required("failing"));
-  stats.unwritten = read_count(reader.required("unwritten"));
-  stats.first_failing = reader.required("first_failing").integer(-1, int64_max);
-  stats.first_value = read_real(reader.required("first_value"));
-  stats.first_truth = read_real(reader.required("first_truth"));
-  reader.no_other_keys();
-  return stats;
-}
+constexpr std::tuple reference_fields{
+    field("id", &ReferenceResult::id, text),
+    field("details", &ReferenceResult::details, text),
+    field("unavailable", &ReferenceResult::unavailable, text),
+    field("timing", &ReferenceResult::timing, Nested{timing_fields}),
+    field("errors", &ReferenceResult::errors, Nested{error_fields}, unless_empty),
+    field("percent", &ReferenceResult::percent_of_reference, Nested{percent_fields}, unless_empty),
+    field("kernel_samples_ns", &ReferenceResult::kernel_samples_ns, samples, unless_empty)};
 
-boost::json::object to_json(const Timing& timing) {
-  boost::json::array samples(timing.samples_ns.begin(), timing.samples_ns.end());
-  return {{"median_ns", timing.median_ns},
-          {"low_ns", timing.low_ns},
-          {"high_ns", timing.high_ns},
-          {"samples_ns", std::move(samples)}};
-}
+constexpr std::tuple evidence_fields{
+    field("stress", &BadgeEvidence::stress, Entries{real}),
+    field("digests", &BadgeEvidence::digests, DigestsFormat{}),
+    field("strict_share", &BadgeEvidence::strict_share, real, unless_empty)};
 
-Timing read_timing(JsonReader reader) {
-  Timing timing;
-  timing.median_ns = read_count(reader.required("median_ns"));
-  timing.low_ns = read_count(reader.required("low_ns"));
-  timing.high_ns = read_count(reader.required("high_ns"));
-  for (JsonReader& sample : reader.required("samples_ns").array()) {
-    timing.samples_ns.push_back(read_count(sample));
+constexpr std::tuple resource_fields{
+    field("name", &KernelResources::name, text),
+    field("registers", &KernelResources::registers, Whole{0, 1 << 16}),
+    field("static_shared_bytes", &KernelResources::static_shared_bytes, count),
+    field("stack_bytes", &KernelResources::stack_bytes, count),
+    field("spill_store_bytes", &KernelResources::spill_store_bytes, count),
+    field("spill_load_bytes", &KernelResources::spill_load_bytes, count)};
+
+constexpr std::tuple ceiling_fields{field("copy_bytes_per_s", &Ceilings::copy_bytes_per_s, count),
+                                    field("fp16_flops_per_s", &Ceilings::fp16_flops_per_s, count)};
+
+constexpr std::tuple condition_fields{
+    field("sm_clock_mhz", &GpuConditions::sm_clock_mhz, Whole{0, 1 << 20}),
+    field("temperature_c", &GpuConditions::temperature_c, Whole{-273, 1000}),
+    field("power_w", &GpuConditions::power_w, Whole{0, 1 << 20}),
+    field("throttle_reasons", &GpuConditions::throttle_reasons, Whole{int64_min, int64_max}),
+    field("rejected_samples", &GpuConditions::rejected_samples, Whole{0, 1 << 20}),
+    field("graphics", &GpuConditions::graphics, List{Text{256}, 0, 64}, unless_empty)};
+
+constexpr std::tuple noise_run_fields{field("first_ns", &NoiseRun::first_ns, samples),
+                                      field("second_ns", &NoiseRun::second_ns, samples)};
+
+/// Up to 2⁶⁴ − 1, of which JSON's readers take half for signed.
+struct Seed {
+  boost::json::value write(std::uint64_t seed) const { return seed; }
+  void read(JsonReader reader, std::uint64_t& into) const {
+    const boost::json::value& raw = reader.raw();
+    into = raw.is_uint64() ? raw.get_uint64()
+                           : static_cast<std::uint64_t>(reader.integer(0, int64_max));
   }
-  reader.no_other_keys();
-  return timing;
-}
+};
 
-boost::json::object to_json(const Percent& percent) {
-  return {{"value", real(percent.value)}, {"low", real(percent.low)}, {"high", real(percent.high)}};
-}
+constexpr Part badge_flags{[](boost::json::object& json, const Evaluation& evaluation) {
+                             for (const BadgeDescription& one : badge_table) {
+                               json[one.name] = evaluation.badges.has(one.badge);
+                             }
+                           },
+                           [](JsonReader& reader, Evaluation& evaluation) {
+                             for (const BadgeDescription& one : badge_table) {
+                               if (!one.in_every_record && !reader.has(one.name)) continue;
+                               evaluation.badges.set(one.badge,
+                                                     reader.required(one.name).boolean());
+                             }
+                           }};
 
-Percent read_percent(JsonReader reader) {
-  Percent percent;
-  percent.value = read_real(reader.required("value"));
-  percent.low = read_real(reader.required("low"));
-  percent.high = read_real(reader.required("high"));
-  reader.no_other_keys();
-  return percent;
-}
+/// Until there were two bounds, the ceiling was called the floor.
+constexpr Part ceiling_time{[](boost::json::object& json, const Evaluation& evaluation) {
+                              json["ceiling_ns"] = evaluation.ceiling_ns;
+                            },
+                            [](JsonReader& reader, Evaluation& evaluation) {
+                              const char* key = reader.has("floor_ns") ? "floor_ns" : "ceiling_ns";
+                              evaluation.ceiling_ns = reader.required(key).integer(0, int64_max);
+                            }};
 
-std::vector<std::int64_t> read_samples(JsonReader reader) {
-  std::vector<std::int64_t> samples;
-  for (JsonReader& sample : reader.array(1)) samples.push_back(read_count(sample));
-  return samples;
-}
+constexpr Part measured_ceilings{[](boost::json::object& json, const Evaluation& evaluation) {
+                                   if (evaluation.ceilings.copy_bytes_per_s > 0)
+                                     json["ceilings"] = to_json(evaluation.ceilings);
+                                 },
+                                 [](JsonReader& reader, Evaluation& evaluation) {
+                                   if (auto ceilings = reader.optional("ceilings")) {
+                                     evaluation.ceilings = ceilings_from_json(*ceilings);
+                                   }
+                                 }};
 
-boost::json::object to_json(const ReferenceResult& reference) {
-  boost::json::object json{{"id", reference.id},
-                           {"details", reference.details},
-                           {"unavailable", reference.unavailable},
-                           {"timing", to_json(reference.timing)}};
-  if (reference.errors) json["errors"] = to_json(*reference.errors);
-  if (reference.percent_of_reference) json["percent"] = to_json(*reference.percent_of_reference);
-  if (!reference.kernel_samples_ns.empty()) {
-    json["kernel_samples_ns"] = boost::json::value_from(reference.kernel_samples_ns);
+struct Witnesses {
+  List<By<Witness>> both{{&witness_from_json}, 1, 2};
+
+  boost::json::value write(const std::vector<Witness>& witnesses) const {
+    return both.write(witnesses);
   }
-  return json;
-}
-
-ReferenceResult read_reference(JsonReader reader) {
-  ReferenceResult reference;
-  reference.id = reader.required("id").string();
-  reference.details = reader.required("details").string();
-  reference.unavailable = reader.required("unavailable").string();
-  reference.timing = read_timing(reader.required("timing"));
-  if (auto errors = reader.optional("errors")) reference.errors = read_errors(*errors);
-  if (auto percent = reader.optional("percent")) {
-    reference.percent_of_reference = read_percent(*percent);
+  void read(JsonReader reader, std::vector<Witness>& into) const {
+    // The second process took no times when there was one witness.
+    if (reader.is_object()) {
+      into = {witness_from_json(reader)};
+    } else {
+      both.read(std::move(reader), into);
+    }
   }
-  if (auto samples = reader.optional("kernel_samples_ns")) {
-    reference.kernel_samples_ns = read_samples(*samples);
-  }
-  reader.no_other_keys();
-  return reference;
-}
+};
 
-boost::json::object to_json(const BadgeEvidence& evidence) {
-  boost::json::object stress;
-  for (const auto& [name, ratio] : evidence.stress) stress[name] = real(ratio);
-  boost::json::object json{{"stress", std::move(stress)},
-                           {"digests", boost::json::value_from(evidence.digests)}};
-  if (evidence.strict_share) json["strict_share"] = real(*evidence.strict_share);
-  return json;
-}
+constexpr std::tuple evaluation_fields{
+    field("problem", &Evaluation::problem, text), field("kernel", &Evaluation::kernel, text),
+    field("sha256", &Evaluation::sha256, text),
+    field("status", &Evaluation::status, Named<Status>{to_string, status_from_string, "a status"}),
+    field("message", &Evaluation::message, text), field("target", &Evaluation::target, text),
+    field("resources", &Evaluation::resources, List{Nested{resource_fields}}),
+    field("compile_log", &Evaluation::compile_log, text),
+    field("seeds", &Evaluation::seeds, List{Seed{}}), badge_flags,
+    field("badge_notes", &Evaluation::badge_notes, text), ceiling_time,
+    field("speed_of_light_ns", &Evaluation::speed_of_light_ns, count, newer),
+    field("references", &Evaluation::references, List{Nested{reference_fields}}),
+    field("reference_noise_ppm", &Evaluation::reference_noise_ppm, count),
+    field("conditions", &Evaluation::conditions, Nested{condition_fields}),
+    field("split_ns", &Evaluation::split_ns, Entries{count}),
+    field("check", &Evaluation::check, text, unless_empty),
+    field("libraries", &Evaluation::libraries, List{Text{64}, 0, 64}, unless_empty),
+    field("errors", &Evaluation::errors, Nested{error_fields}, unless_empty),
+    field("timing", &Evaluation::timing, Nested{timing_fields}, unless_empty),
+    field("witness", &Evaluation::witnesses, Witnesses{}, unless_empty),
+    // What follows is in no evaluation that was recorded before it was kept.
+    field("harness", &Evaluation::harness, Text{64}, unless_empty),
+    field("evidence", &Evaluation::evidence, Nested{evidence_fields}, unless_empty),
+    measured_ceilings,
+    field("repeated_headline_ns", &Evaluation::repeated_headline_ns, samples, unless_empty)};
 
-std::vector<Witness> read_witnesses(JsonReader reader) {
-  // The second process took no times when there was one witness.
-  if (reader.is_object()) return {witness_from_json(reader)};
-  std::vector<Witness> witnesses;
-  for (JsonReader& witness : reader.array(1, 2)) witnesses.push_back(witness_from_json(witness));
-  return witnesses;
-}
-
-BadgeEvidence read_evidence(JsonReader reader) {
-  BadgeEvidence evidence;
-  for (auto& [name, ratio] : reader.required("stress").entries()) {
-    evidence.stress.emplace_back(name, read_real(ratio));
-  }
-  evidence.digests = digests_from_json(reader.required("digests"));
-  if (auto share = reader.optional("strict_share")) evidence.strict_share = read_real(*share);
-  reader.no_other_keys();
-  return evidence;
-}
-
-template <class T>
-boost::json::array array_of(const std::vector<T>& values) {
-  boost::json::array array;
-  for (const T& value : values) array.push_back(to_json(value));
-  return array;
-}
+}  // namespace evaluation_json
 
 }  // namespace
 
-std::vector<std::vector<std::string>> digests_from_json(JsonReader reader) {
-  constexpr std::size_t most_digests = 4096;
+boost::json::value DigestsFormat::write(
+    const std::vector<std::vector<std::string>>& digests) const {
+  return boost::json::value_from(digests);
+}
+
+void DigestsFormat::read(JsonReader reader, std::vector<std::vector<std::string>>& into) const {
+  constexpr std::size_t max_digests = 4096;
   constexpr std::size_t digest_digits = 16;
   const boost::json::array* all = reader.raw().if_array();
   // Once, one input alone was run again.
   if (all && !all->empty() && all->front().is_string()) {
-    return {reader.strings(most_digests, digest_digits)};
+    into = {reader.strings(max_digests, digest_digits)};
+    return;
   }
-  std::vector<std::vector<std::string>> digests;
-  for (JsonReader& group : reader.array(0, most_digests)) {
-    digests.push_back(group.strings(most_digests, digest_digits));
+  for (JsonReader& group : reader.array(0, max_digests)) {
+    into.push_back(group.strings(max_digests, digest_digits));
   }
-  return digests;
 }
 
 bool BadgeEvidence::repeats_agree() const {
@@ -182,85 +189,44 @@ bool BadgeEvidence::repeats_agree() const {
 }
 
 boost::json::object to_json(const KernelResources& kernel) {
-  return {{"name", kernel.name},
-          {"registers", kernel.registers},
-          {"static_shared_bytes", kernel.static_shared_bytes},
-          {"stack_bytes", kernel.stack_bytes},
-          {"spill_store_bytes", kernel.spill_store_bytes},
-          {"spill_load_bytes", kernel.spill_load_bytes}};
+  return object_of(kernel, evaluation_json::resource_fields);
+}
+
+boost::json::array to_json(const std::vector<KernelResources>& kernels) {
+  return json_fields::List{json_fields::Nested{evaluation_json::resource_fields}}
+      .write(kernels)
+      .get_array();
 }
 
 KernelResources resources_from_json(JsonReader reader) {
-  KernelResources kernel;
-  kernel.name = reader.required("name").string();
-  kernel.registers = static_cast<int>(reader.required("registers").integer(0, 1 << 16));
-  kernel.static_shared_bytes = read_count(reader.required("static_shared_bytes"));
-  kernel.stack_bytes = read_count(reader.required("stack_bytes"));
-  kernel.spill_store_bytes = read_count(reader.required("spill_store_bytes"));
-  kernel.spill_load_bytes = read_count(reader.required("spill_load_bytes"));
-  reader.no_other_keys();
-  return kernel;
+  return read_object<KernelResources>(std::move(reader), evaluation_json::resource_fields);
 }
 
 boost::json::object to_json(const Ceilings& ceilings) {
-  return {{"copy_bytes_per_s", ceilings.copy_bytes_per_s},
-          {"fp16_flops_per_s", ceilings.fp16_flops_per_s}};
+  return object_of(ceilings, evaluation_json::ceiling_fields);
 }
 
 Ceilings ceilings_from_json(JsonReader reader) {
-  Ceilings ceilings;
-  ceilings.copy_bytes_per_s = read_count(reader.required("copy_bytes_per_s"));
-  ceilings.fp16_flops_per_s = read_count(reader.required("fp16_flops_per_s"));
-  reader.no_other_keys();
-  return ceilings;
+  return read_object<Ceilings>(std::move(reader), evaluation_json::ceiling_fields);
 }
 
 boost::json::object to_json(const GpuConditions& conditions) {
-  boost::json::object json{{"sm_clock_mhz", conditions.sm_clock_mhz},
-                           {"temperature_c", conditions.temperature_c},
-                           {"power_w", conditions.power_w},
-                           {"throttle_reasons", conditions.throttle_reasons},
-                           {"rejected_samples", conditions.rejected_samples}};
-  if (!conditions.graphics.empty()) {
-    json["graphics"] = boost::json::value_from(conditions.graphics);
-  }
-  return json;
+  return object_of(conditions, evaluation_json::condition_fields);
 }
 
 GpuConditions conditions_from_json(JsonReader reader) {
-  GpuConditions conditions;
-  conditions.sm_clock_mhz = static_cast<int>(reader.required("sm_clock_mhz").integer(0, 1 << 20));
-  conditions.temperature_c = static_cast<int>(reader.required("temperature_c").integer(-273, 1000));
-  conditions.power_w = static_cast<int>(reader.required("power_w").integer(0, 1 << 20));
-  conditions.throttle_reasons = reader.required("throttle_reasons").integer(int64_min, int64_max);
-  conditions.rejected_samples =
-      static_cast<int>(reader.required("rejected_samples").integer(0, 1 << 20));
-  if (auto graphics = reader.optional("graphics")) conditions.graphics = graphics->strings(64, 256);
-  reader.no_other_keys();
-  return conditions;
+  return read_object<GpuConditions>(std::move(reader), evaluation_json::condition_fields);
 }
 
 boost::json::object to_json(const NoiseRun& run) {
-  return {{"first_ns", boost::json::value_from(run.first_ns)},
-          {"second_ns", boost::json::value_from(run.second_ns)}};
+  return object_of(run, evaluation_json::noise_run_fields);
 }
 
 NoiseRun noise_run_from_json(JsonReader reader) {
-  NoiseRun run;
-  run.first_ns = read_samples(reader.required("first_ns"));
-  run.second_ns = read_samples(reader.required("second_ns"));
-  reader.no_other_keys();
-  return run;
+  return read_object<NoiseRun>(std::move(reader), evaluation_json::noise_run_fields);
 }
 
-std::vector<std::string> Evaluation::badges() const {
-  std::vector<std::string> names;
-  if (status != Status::passed) return names;
-  if (strict) names.emplace_back("strict");
-  if (robust) names.emplace_back("robust");
-  if (deterministic) names.emplace_back("deterministic");
-  return names;
-}
+Badges Evaluation::earned_badges() const { return status == Status::passed ? badges : Badges(); }
 
 std::int64_t Evaluation::least_median_ns() const {
   std::int64_t least = timing->median_ns;
@@ -276,107 +242,11 @@ const ReferenceResult* Evaluation::headline() const {
 }
 
 boost::json::object to_json(const Evaluation& evaluation) {
-  boost::json::array seeds;
-  for (std::uint64_t seed : evaluation.seeds) seeds.push_back(boost::json::value(seed));
-  boost::json::object split;
-  for (const auto& [phase, nanoseconds] : evaluation.split_ns) split[phase] = nanoseconds;
-
-  boost::json::object json{{"problem", evaluation.problem},
-                           {"kernel", evaluation.kernel},
-                           {"sha256", evaluation.sha256},
-                           {"status", to_string(evaluation.status)},
-                           {"message", evaluation.message},
-                           {"target", evaluation.target},
-                           {"resources", array_of(evaluation.resources)},
-                           {"compile_log", evaluation.compile_log},
-                           {"seeds", std::move(seeds)},
-                           {"strict", evaluation.strict},
-                           {"robust", evaluation.robust},
-                           {"deterministic", evaluation.deterministic},
-                           {"badge_notes", evaluation.badge_notes},
-                           {"ceiling_ns", evaluation.ceiling_ns},
-                           {"speed_of_light_ns", evaluation.speed_of_light_ns},
-                           {"references", array_of(evaluation.references)},
-                           {"reference_noise_ppm", evaluation.reference_noise_ppm},
-                           {"conditions", to_json(evaluation.conditions)},
-                           {"split_ns", std::move(split)}};
-  if (!evaluation.check.empty()) json["check"] = evaluation.check;
-  if (!evaluation.libraries.empty()) {
-    json["libraries"] = boost::json::value_from(evaluation.libraries);
-  }
-  if (evaluation.errors) json["errors"] = to_json(*evaluation.errors);
-  if (evaluation.timing) json["timing"] = to_json(*evaluation.timing);
-  if (!evaluation.witnesses.empty()) json["witness"] = array_of(evaluation.witnesses);
-  // What follows is in no evaluation that was recorded before it was kept.
-  if (!evaluation.harness.empty()) json["harness"] = evaluation.harness;
-  if (evaluation.evidence) json["evidence"] = to_json(*evaluation.evidence);
-  if (evaluation.ceilings.copy_bytes_per_s > 0) json["ceilings"] = to_json(evaluation.ceilings);
-  if (!evaluation.repeated_headline_ns.empty()) {
-    json["repeated_headline_ns"] = boost::json::value_from(evaluation.repeated_headline_ns);
-  }
-  return json;
+  return object_of(evaluation, evaluation_json::evaluation_fields);
 }
 
 Result<Evaluation> evaluation_from_json(JsonReader reader) {
-  Evaluation evaluation;
-  evaluation.problem = reader.required("problem").string();
-  evaluation.kernel = reader.required("kernel").string();
-  evaluation.sha256 = reader.required("sha256").string();
-  JsonReader status = reader.required("status");
-  if (auto known = status_from_string(status.string())) {
-    evaluation.status = *known;
-  } else {
-    status.expect("a status");
-  }
-  evaluation.message = reader.required("message").string();
-  if (auto check = reader.optional("check")) evaluation.check = check->string();
-  evaluation.target = reader.required("target").string();
-  for (JsonReader& kernel : reader.required("resources").array()) {
-    evaluation.resources.push_back(resources_from_json(kernel));
-  }
-  evaluation.compile_log = reader.required("compile_log").string();
-  for (JsonReader& seed : reader.required("seeds").array()) {
-    if (seed.raw().is_uint64()) {
-      evaluation.seeds.push_back(seed.raw().get_uint64());
-    } else {
-      evaluation.seeds.push_back(static_cast<std::uint64_t>(read_count(seed)));
-    }
-  }
-  evaluation.strict = reader.required("strict").boolean();
-  evaluation.robust = reader.required("robust").boolean();
-  evaluation.deterministic = reader.required("deterministic").boolean();
-  evaluation.badge_notes = reader.required("badge_notes").string();
-  // Until there were two bounds, the ceiling was called the floor.
-  evaluation.ceiling_ns =
-      read_count(reader.required(reader.has("floor_ns") ? "floor_ns" : "ceiling_ns"));
-  if (auto least = reader.optional("speed_of_light_ns")) {
-    evaluation.speed_of_light_ns = read_count(*least);
-  }
-  for (JsonReader& reference : reader.required("references").array()) {
-    evaluation.references.push_back(read_reference(reference));
-  }
-  evaluation.reference_noise_ppm = read_count(reader.required("reference_noise_ppm"));
-  evaluation.conditions = conditions_from_json(reader.required("conditions"));
-  for (auto& [phase, nanoseconds] : reader.required("split_ns").entries()) {
-    evaluation.split_ns.emplace_back(phase, read_count(nanoseconds));
-  }
-  if (auto libraries = reader.optional("libraries")) {
-    evaluation.libraries = libraries->strings(64, 64);
-  }
-  if (auto errors = reader.optional("errors")) evaluation.errors = read_errors(*errors);
-  if (auto timing = reader.optional("timing")) evaluation.timing = read_timing(*timing);
-  if (auto witness = reader.optional("witness")) {
-    evaluation.witnesses = read_witnesses(*witness);
-  }
-  if (auto harness = reader.optional("harness")) evaluation.harness = harness->string(64);
-  if (auto evidence = reader.optional("evidence")) evaluation.evidence = read_evidence(*evidence);
-  if (auto ceilings = reader.optional("ceilings")) {
-    evaluation.ceilings = ceilings_from_json(*ceilings);
-  }
-  if (auto samples = reader.optional("repeated_headline_ns")) {
-    evaluation.repeated_headline_ns = read_samples(*samples);
-  }
-  reader.no_other_keys();
+  Evaluation evaluation = read_object<Evaluation>(reader, evaluation_json::evaluation_fields);
   if (auto error = reader.error()) return *error;
   return evaluation;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/base/json.h"
+#include "harness/candidate/badge.h"
 #include "harness/candidate/status.h"
 #include "harness/compile/compile.h"
 #include "harness/device/error_stats.h"
@@ -94,9 +95,7 @@ struct Evaluation {
   std::vector<std::uint64_t> seeds;
   std::optional<ErrorStats> errors;  ///< the worst over all seeds
 
-  bool strict = false;
-  bool robust = false;
-  bool deterministic = false;
+  Badges badges;            ///< as far as the runs went; earned_badges() counts
   std::string badge_notes;  ///< why a badge was refused, one line
   std::optional<BadgeEvidence> evidence;
 
@@ -115,14 +114,20 @@ struct Evaluation {
   /// Where the wall time went: (phase, nanoseconds).
   std::vector<std::pair<std::string, std::int64_t>> split_ns;
 
-  std::vector<std::string> badges() const;
+  Badges earned_badges() const;  ///< none unless it passed
   /// The lower of the median and the witnesses' medians: what has to be plausible. Needs a timing.
   std::int64_t least_median_ns() const;
   const ReferenceResult* headline() const;
 };
 
-std::vector<std::vector<std::string>> digests_from_json(JsonReader reader);
+/// How they stand in JSON.
+struct DigestsFormat {
+  boost::json::value write(const std::vector<std::vector<std::string>>& digests) const;
+  void read(JsonReader reader, std::vector<std::vector<std::string>>& into) const;
+};
+
 boost::json::object to_json(const KernelResources& kernel);
+boost::json::array to_json(const std::vector<KernelResources>& kernels);
 KernelResources resources_from_json(JsonReader reader);
 boost::json::object to_json(const Ceilings& ceilings);
 Ceilings ceilings_from_json(JsonReader reader);

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "harness/compile/compile_isolated.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
+#include "harness/evaluation/request.h"
 #include "harness/evaluation/served_process.h"
 #include "harness/process/channel.h"
 

@@ -14,7 +14,8 @@
 
 #include "harness/candidate/candidate.h"
 #include "harness/compile/compile_isolated.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
+#include "harness/evaluation/request.h"
 #include "harness/gpu/identity.h"
 
 namespace rekernel {

@@ -2,8 +2,8 @@
 
 #include "harness/base/fields.h"
 #include "harness/candidate/candidate.h"
-#include "harness/evaluation/evaluate.h"
 #include "harness/evaluation/reference_source.h"
+#include "harness/evaluation/request.h"
 
 namespace rekernel {
 

@@ -14,7 +14,7 @@
 #include "harness/base/files.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
 #include "harness/evaluation/served_process.h"
 #include "harness/gpu/shared_memory.h"
 #include "harness/process/channel.h"

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "harness/base/cache.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
 #include "harness/process/hidden_files.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"

@@ -138,8 +138,8 @@ class Trial::Runs {
 Trial::Runs Trial::begin(const ScheduleRequest& request) {
   if (!result_.evidence) {
     result_.evidence.emplace();
-    result_.strict = problem_.output().dtype == DType::f32;
-    if (!result_.strict) note_badge("strict asks for an FP32 output");
+    result_.badges.set(Badge::strict, problem_.output().dtype == DType::f32);
+    if (!result_.badges.has(Badge::strict)) note_badge("strict asks for an FP32 output");
   }
   Schedule schedule = draw_schedule(request, [this] { return instruments_.fresh_seed(); });
   if (options_.seed) {
@@ -223,17 +223,18 @@ void Trial::compare_with_references(const PlannedInput& input, const ErrorStats&
   double share = candidate.worst_strict_ratio;
   for (std::size_t i = 0; i < references_.size(); ++i) {
     const bool is_headline = i == headline_index;
-    const bool needed = is_headline && result_.strict && candidate.worst_strict_ratio > 1.0;
+    const bool needed =
+        is_headline && result_.badges.has(Badge::strict) && candidate.worst_strict_ratio > 1.0;
     if (!references_[i].unavailable.empty() || !(first || needed)) continue;
     const ErrorStats library = instruments_.reference_errors(i, input);
     if (first) reference_errors_[references_[i].id] = library;
     if (is_headline) share = strict_share(candidate, &library);
   }
-  if (!result_.strict) return;
+  if (!result_.badges.has(Badge::strict)) return;
   std::optional<double>& largest = result_.evidence->strict_share;
   if (!largest || !(share <= *largest)) largest = share;
   if (!(share <= 1.0)) {
-    result_.strict = false;
+    result_.badges.set(Badge::strict, false);
     note_badge(
         "strict: an element misses 1e-4 + 1e-4·|truth|, and the error is more than twice "
         "the FP32 library's");
@@ -420,16 +421,16 @@ void Trial::award_badges() {
     evidence.stress.emplace_back(problem_.stress_cases[static_cast<std::size_t>(number)].name,
                                  ratio);
   }
-  result_.robust = options_.stress && stress_failure_.empty();
+  result_.badges.set(Badge::robust, options_.stress && stress_failure_.empty());
   if (!options_.stress) note_badge("robust: not tried");
   if (!stress_failure_.empty()) note_badge("robust: " + stress_failure_);
-  result_.deterministic = evidence.repeats_agree();
-  if (!result_.deterministic) note_badge("deterministic: repeated runs differ");
+  result_.badges.set(Badge::deterministic, evidence.repeats_agree());
+  if (!evidence.repeats_agree()) note_badge("deterministic: repeated runs differ");
   if (!options_.shared_gpu) return;
-  for (bool* badge : {&result_.strict, &result_.robust, &result_.deterministic}) *badge = false;
+  result_.badges = {};
   result_.badge_notes.clear();
-  for (const char* name : {"strict", "robust", "deterministic"}) {
-    note_badge(std::string(name) + ": not given on a shared GPU");
+  for (const BadgeDescription& one : badge_table) {
+    note_badge(std::string(one.name) + ": not given on a shared GPU");
   }
 }
 

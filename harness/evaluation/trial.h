@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/evaluation.h"
 #include "harness/evaluation/instruments.h"
 #include "harness/evaluation/laps.h"
+#include "harness/evaluation/request.h"
 
 namespace rekernel {
 

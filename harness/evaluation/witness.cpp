@@ -1,10 +1,11 @@
 #include "harness/evaluation/witness.h"
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
+#include "harness/base/json_fields.h"
 #include "harness/evaluation/statistics.h"
 
 namespace rekernel {
@@ -54,56 +55,38 @@ std::string microseconds(std::int64_t nanoseconds) {
          std::to_string(std::abs(nanoseconds) / 100 % 10) + " us";
 }
 
-boost::json::object to_json(const RunTimes& times) {
-  return {{"events_ns", times.events_ns},
-          {"stamps_ns", times.stamps_ns},
-          {"prepare_ns", times.prepare_ns},
-          {"flush_ns", times.flush_ns},
-          {"snapshot_ns", times.snapshot_ns}};
-}
+namespace witness_json {
 
-std::int64_t read_ns(JsonReader reader) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  return reader.integer(-most, most);
-}
+using namespace json_fields;
 
-RunTimes read_times(JsonReader reader) {
-  RunTimes times;
-  times.events_ns = read_ns(reader.required("events_ns"));
-  times.stamps_ns = read_ns(reader.required("stamps_ns"));
-  times.prepare_ns = read_ns(reader.required("prepare_ns"));
-  times.flush_ns = read_ns(reader.required("flush_ns"));
-  times.snapshot_ns = read_ns(reader.required("snapshot_ns"));
-  reader.no_other_keys();
-  return times;
-}
+constexpr Whole nanoseconds{-std::numeric_limits<std::int64_t>::max()};
 
-boost::json::object to_json(const ClockCalibration& calibration) {
-  boost::json::array works;
-  for (const ClockCalibration::Work& work : calibration.works) {
-    works.push_back(boost::json::object{{"name", work.name}, {"median", to_json(work.median)}});
-  }
-  return {{"works", std::move(works)},
-          {"handover_ns", calibration.handover_ns},
-          {"shortest_handover_ns", calibration.shortest_handover_ns},
-          {"spread_ns", calibration.spread_ns},
-          {"own", to_json(calibration.own)}};
-}
+constexpr std::tuple times_fields{field("events_ns", &RunTimes::events_ns, nanoseconds),
+                                  field("stamps_ns", &RunTimes::stamps_ns, nanoseconds),
+                                  field("prepare_ns", &RunTimes::prepare_ns, nanoseconds),
+                                  field("flush_ns", &RunTimes::flush_ns, nanoseconds),
+                                  field("snapshot_ns", &RunTimes::snapshot_ns, nanoseconds)};
 
-ClockCalibration read_calibration(JsonReader reader) {
-  ClockCalibration calibration;
-  for (JsonReader& work : reader.required("works").array()) {
-    std::string name = work.required("name").string(64);
-    calibration.works.push_back({std::move(name), read_times(work.required("median"))});
-    work.no_other_keys();
-  }
-  calibration.handover_ns = read_ns(reader.required("handover_ns"));
-  calibration.shortest_handover_ns = read_ns(reader.required("shortest_handover_ns"));
-  calibration.spread_ns = read_ns(reader.required("spread_ns"));
-  calibration.own = read_times(reader.required("own"));
-  reader.no_other_keys();
-  return calibration;
-}
+constexpr std::tuple work_fields{
+    field("name", &ClockCalibration::Work::name, Text{64}),
+    field("median", &ClockCalibration::Work::median, Nested{times_fields})};
+
+constexpr std::tuple calibration_fields{
+    field("works", &ClockCalibration::works, List{Nested{work_fields}}),
+    field("handover_ns", &ClockCalibration::handover_ns, nanoseconds),
+    field("shortest_handover_ns", &ClockCalibration::shortest_handover_ns, nanoseconds),
+    field("spread_ns", &ClockCalibration::spread_ns, nanoseconds),
+    field("own", &ClockCalibration::own, Nested{times_fields})};
+
+constexpr std::tuple witness_fields{
+    field("calibration", &Witness::calibration, Nested{calibration_fields}),
+    field("median_ns", &Witness::median_ns, nanoseconds),
+    field("excess_ns", &Witness::excess_ns, nanoseconds),
+    field("shortfall_ns", &Witness::shortfall_ns, nanoseconds),
+    field("tolerance_ns", &Witness::tolerance_ns, nanoseconds),
+    field("own", &Witness::own, Nested{times_fields})};
+
+}  // namespace witness_json
 
 }  // namespace
 
@@ -210,24 +193,11 @@ std::optional<Rejection> check_reference(const std::string& id, std::int64_t bef
 }
 
 boost::json::object to_json(const Witness& witness) {
-  return {{"calibration", to_json(witness.calibration)},
-          {"median_ns", witness.median_ns},
-          {"excess_ns", witness.excess_ns},
-          {"shortfall_ns", witness.shortfall_ns},
-          {"tolerance_ns", witness.tolerance_ns},
-          {"own", to_json(witness.own)}};
+  return object_of(witness, witness_json::witness_fields);
 }
 
 Witness witness_from_json(JsonReader reader) {
-  Witness witness;
-  witness.calibration = read_calibration(reader.required("calibration"));
-  witness.median_ns = read_ns(reader.required("median_ns"));
-  witness.excess_ns = read_ns(reader.required("excess_ns"));
-  witness.shortfall_ns = read_ns(reader.required("shortfall_ns"));
-  witness.tolerance_ns = read_ns(reader.required("tolerance_ns"));
-  witness.own = read_times(reader.required("own"));
-  reader.no_other_keys();
-  return witness;
+  return read_object<Witness>(std::move(reader), witness_json::witness_fields);
 }
 
 }  // namespace rekernel

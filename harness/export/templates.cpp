@@ -4,7 +4,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "harness/base/json.h"
+#include "harness/base/placeholders.h"
 #include "harness/base/text.h"
 
 namespace rekernel {
@@ -20,12 +20,6 @@ constexpr Template templates[] = {
 #include "export_templates.inc"
 };
 
-bool is_word(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
-
 }  // namespace
 
 std::string filled(std::string_view name, const TemplateWords& words) {
@@ -33,26 +27,16 @@ std::string filled(std::string_view name, const TemplateWords& words) {
                                          [&](const Template& one) { return one.name == name; });
   if (found == std::end(templates)) throw std::logic_error("no template " + std::string(name));
   std::string result;
-  std::string_view rest = found->text;
-  for (std::size_t begin; (begin = rest.find('@')) != std::string_view::npos;) {
-    result += rest.substr(0, begin);
-    const std::size_t end = rest.find('@', begin + 1);
-    const std::string_view word =
-        end == std::string_view::npos ? "" : rest.substr(begin + 1, end - begin - 1);
-    if (!is_word(word)) {  // Python's decorators
-      result += '@';
-      rest.remove_prefix(begin + 1);
-      continue;
-    }
-    const auto value = words.find(std::string(word));
-    if (value == words.end()) {
-      throw std::logic_error(std::string(name) + ": nothing stands for @" + std::string(word) +
-                             "@");
-    }
-    result += value->second;
-    rest.remove_prefix(end + 1);
-  }
-  return result.append(rest);
+  walk_template(
+      found->text, [&](std::string_view text) { result += text; },
+      [&](std::string_view word) {
+        const auto value = words.find(word);
+        if (value == words.end()) {
+          throw std::logic_error(std::string(name) + ": nothing stands for " + std::string(word));
+        }
+        result += value->second;
+      });
+  return result;
 }
 
 std::string comment(std::string_view text, const std::string& prefix) {

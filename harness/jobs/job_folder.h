@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "harness/candidate/candidate.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
+#include "harness/evaluation/request.h"
 #include "ops/result.h"
 
 namespace rekernel {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/environment.h"
 #include "harness/base/files.h"
 
 extern char** environ;
@@ -21,11 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 Words split(const std::string& list) {
   Words parts;

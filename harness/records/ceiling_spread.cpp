@@ -17,7 +17,7 @@ namespace {
 struct Ceiling {
   const char* name;
   std::int64_t Ceilings::*rate;
-  double most_apart;
+  double max_distance;
 };
 constexpr Ceiling measured_ceilings[] = {
     {"copy_bytes_per_s", &Ceilings::copy_bytes_per_s, 0.03},
@@ -47,13 +47,13 @@ std::vector<std::string> outlying_ceilings(const Bench& bench) {
       if (here == 0 || others.empty()) continue;  // not every problem has a product
       const double expected = median(std::move(others));
       const double apart = static_cast<double>(here) / expected - 1.0;
-      if (std::abs(apart) <= ceiling.most_apart) continue;
+      if (std::abs(apart) <= ceiling.max_distance) continue;
       const std::string name = bench.rows[i].problem + "/" + bench.rows[i].kernel;
       found.push_back("rows[" + std::to_string(i) + "] (" + one_line(name, longest_name) +
                       "): ceilings." + ceiling.name + ": " + std::to_string(here) + " is " +
                       printed("%+.1f%%", 100.0 * apart) + " from the other rows' median, " +
                       printed("%.0f", expected) + "; expected " +
-                      printed("%.0f%%", 100.0 * ceiling.most_apart) + " at most");
+                      printed("%.0f%%", 100.0 * ceiling.max_distance) + " at most");
     }
   }
   return found;

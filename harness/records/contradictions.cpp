@@ -31,8 +31,7 @@ constexpr std::size_t longest_note = 600;
 constexpr int fewest_seeds = 5;
 constexpr std::size_t fewest_digests = 3;
 constexpr std::size_t fewest_stress_cases = 4;
-constexpr int most_registers = 255;
-constexpr std::array badge_names = {"strict", "robust", "deterministic"};
+constexpr int max_registers = 255;
 
 std::string number(double value) { return printed("%.6g", value); }
 
@@ -261,19 +260,22 @@ class Examination {
 
   /// Of a kernel that passed: each badge against what it rests on and against the notes.
   void examine_badges() {
-    const std::array held = {evaluation_.strict, evaluation_.robust, evaluation_.deterministic};
-    for (std::size_t i = 0; i < badge_names.size(); ++i) {
-      const std::string badge = badge_names[i];
+    for (const BadgeDescription& one : badge_table) {
+      const std::string badge(one.name);
+      const bool held = evaluation_.badges.has(one.badge);
       // "strict: an element misses …", "strict asks for an FP32 output"
       const bool refused = evaluation_.badge_notes.find(badge + ": ") != std::string::npos ||
                            evaluation_.badge_notes.find(badge + " asks") != std::string::npos;
-      if (held[i] && refused) {
+      if (held && refused) {
         note("badge_notes", "they say why " + badge + " was refused, but it was given");
       }
-      if (!held[i] && !refused) note("badges", badge + " is missing, and badge_notes say not why");
+      if (!held && !refused && one.in_every_record) {
+        note("badges", badge + " is missing, and badge_notes say not why");
+      }
     }
     if (!evaluation_.evidence) {
-      if (evaluation_.strict && problem_ && problem_->output().dtype != DType::f32) {
+      if (evaluation_.badges.has(Badge::strict) && problem_ &&
+          problem_->output().dtype != DType::f32) {
         note("badges", "strict asks for an FP32 output");
       }
       return;
@@ -285,26 +287,27 @@ class Examination {
 
   void examine_strict(const BadgeEvidence& evidence) {
     const std::string field = "evidence.strict_share";
+    const bool strict = evaluation_.badges.has(Badge::strict);
     const bool fp32 = problem_ && problem_->output().dtype == DType::f32;
     if (fp32 != evidence.strict_share.has_value()) {
       note(field, fp32 ? "missing" : "strict asks for an FP32 output");
       return;
     }
     if (!evidence.strict_share) {
-      if (evaluation_.strict) note("badges", "strict asks for an FP32 output");
+      if (strict) note("badges", "strict asks for an FP32 output");
       return;
     }
     const double share = *evidence.strict_share;
-    if (evaluation_.strict && !(share <= 1.0 + context_.shares_rounding)) {
+    if (strict && !(share <= 1.0 + context_.shares_rounding)) {
       note("badges", "strict, but evidence.strict_share is " + number(share));
     }
-    if (!evaluation_.strict && share < 1.0 - context_.shares_rounding) {
+    if (!strict && share < 1.0 - context_.shares_rounding) {
       note("badges", "not strict, but evidence.strict_share is " + number(share));
     }
   }
 
   void examine_robust(const BadgeEvidence& evidence) {
-    if (!evaluation_.robust || !problem_) return;
+    if (!evaluation_.badges.has(Badge::robust) || !problem_) return;
     for (const auto& [name, share] : evidence.stress) {
       if (share <= 1.0 + context_.shares_rounding) continue;
       note("evidence.stress." + name,
@@ -322,15 +325,16 @@ class Examination {
   }
 
   void examine_deterministic(const BadgeEvidence& evidence) {
+    const bool deterministic = evaluation_.badges.has(Badge::deterministic);
     std::size_t runs = 0;
     for (const std::vector<std::string>& group : evidence.digests) runs += group.size();
     if (runs < fewest_digests) {
       note("evidence.digests",
            std::to_string(runs) + ", but expected " + std::to_string(fewest_digests));
-    } else if (evaluation_.deterministic != evidence.repeats_agree()) {
+    } else if (deterministic != evidence.repeats_agree()) {
       note("evidence.digests", std::string(evidence.repeats_agree() ? "equal" : "different") +
                                    ", but the kernel is said to be " +
-                                   (evaluation_.deterministic ? "" : "not ") + "deterministic");
+                                   (deterministic ? "" : "not ") + "deterministic");
     }
   }
 
@@ -339,9 +343,9 @@ class Examination {
     for (const KernelResources& kernel : evaluation_.resources) {
       const std::string field = "resources." + kernel.name;
       if (!names.insert(kernel.name).second) note(field, "it is there twice");
-      if (kernel.registers > most_registers) {
+      if (kernel.registers > max_registers) {
         note(field + ".registers", std::to_string(kernel.registers) + ", but a thread has " +
-                                       std::to_string(most_registers) + " at most");
+                                       std::to_string(max_registers) + " at most");
       }
     }
   }
@@ -359,10 +363,6 @@ std::optional<double> number_in(const std::string& text) {
   return *end == '\0' ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-bool has(const std::vector<std::string>& names, const char* name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// The row as the evaluation that it was made of, as far as it keeps it.
 Evaluation evaluation_of(const BenchRow& row) {
   Evaluation evaluation;
@@ -373,9 +373,7 @@ Evaluation evaluation_of(const BenchRow& row) {
   evaluation.message = row.message;
   evaluation.harness = row.harness;
   evaluation.resources = row.resources;
-  evaluation.strict = has(row.badges, "strict");
-  evaluation.robust = has(row.badges, "robust");
-  evaluation.deterministic = has(row.badges, "deterministic");
+  evaluation.badges = row.badges;
   evaluation.badge_notes = row.badge_notes;
   evaluation.evidence = row.evidence;
   if (row.median_ns > 0) {
@@ -453,14 +451,6 @@ std::vector<std::string> contradictions_of(const BenchRow& row, const Bench& ben
   // Rows that were measured before witnesses were kept have a digest of the old kind.
   if (row.status == Status::passed && row.witnesses.empty() && is_row_digest(row.harness)) {
     found.push_back("witnesses: none, but the status is passed");
-  }
-  for (const std::string& badge : row.badges) {
-    if (std::find(badge_names.begin(), badge_names.end(), badge) == badge_names.end()) {
-      found.push_back("badges: '" + one_line(badge, longest_field) + "' is no badge");
-    }
-  }
-  if (std::set<std::string>(row.badges.begin(), row.badges.end()).size() != row.badges.size()) {
-    found.push_back("badges: one is there twice");
   }
   if (row.status != Status::passed && !row.badges.empty()) {
     found.push_back(std::string("badges: the status is ") + to_string(row.status));

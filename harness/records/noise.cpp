@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "harness/base/files.h"
-#include "harness/base/json.h"
+#include "harness/base/json_fields.h"
 #include "harness/base/markdown.h"
 #include "harness/base/text.h"
 #include "harness/evaluation/statistics.h"
@@ -20,30 +20,28 @@ namespace {
 constexpr int least_percent_containing_one = 95;
 constexpr double widest_half_width = 1.0;  // percent
 
-boost::json::object to_json(const NoiseRow& row) {
-  boost::json::array runs;
-  for (const NoiseRun& run : row.runs) runs.push_back(rekernel::to_json(run));
-  return {{"problem", row.problem},   {"subject", row.subject},
-          {"sha256", row.sha256},     {"details", row.details},
-          {"measured", row.measured}, {"conditions", rekernel::to_json(row.conditions)},
-          {"starts", row.starts},     {"runs", std::move(runs)}};
-}
+namespace noise_json {
 
-NoiseRow read_noise_row(JsonReader reader) {
-  NoiseRow row;
-  row.problem = reader.required("problem").string();
-  row.subject = reader.required("subject").string();
-  row.sha256 = reader.required("sha256").string();
-  row.details = reader.required("details").string();
-  row.measured = reader.required("measured").string();
-  row.conditions = conditions_from_json(reader.required("conditions"));
-  row.starts = static_cast<int>(reader.required("starts").integer(1, 10000));
-  for (JsonReader& run : reader.required("runs").array(1)) {
-    row.runs.push_back(noise_run_from_json(run));
-  }
-  reader.no_other_keys();
-  return row;
-}
+using namespace json_fields;
+
+constexpr std::tuple row_fields{
+    field("problem", &NoiseRow::problem, text),
+    field("subject", &NoiseRow::subject, text),
+    field("sha256", &NoiseRow::sha256, text),
+    field("details", &NoiseRow::details, text),
+    field("measured", &NoiseRow::measured, text),
+    field("conditions", &NoiseRow::conditions, By{&conditions_from_json}),
+    field("starts", &NoiseRow::starts, Whole{1, 10000}),
+    field("runs", &NoiseRow::runs, List{By{&noise_run_from_json}, 1})};
+
+constexpr std::tuple device_fields{field("name", &NoiseRecord::device_name, text),
+                                   field("sm", &NoiseRecord::sm, text)};
+
+constexpr std::tuple record_fields{schema(1), Within{"device", device_fields},
+                                   field("toolchain", &NoiseRecord::toolchain, TextMap{}),
+                                   field("rows", &NoiseRecord::rows, List{Nested{row_fields}})};
+
+}  // namespace noise_json
 
 std::string caption(const NoiseRecord& record) {
   std::string text = record.device_name + " (sm " + record.sm + ")";
@@ -87,26 +85,12 @@ NoiseSummary summarise(const NoiseRow& row) {
 }
 
 boost::json::object to_json(const NoiseRecord& record) {
-  boost::json::array rows;
-  for (const NoiseRow& row : record.rows) rows.push_back(to_json(row));
-  return {{"schema", 1},
-          {"device", {{"name", record.device_name}, {"sm", record.sm}}},
-          {"toolchain", boost::json::value_from(record.toolchain)},
-          {"rows", std::move(rows)}};
+  return object_of(record, noise_json::record_fields);
 }
 
 Result<NoiseRecord> noise_from_json(const boost::json::value& json, const std::string& where) {
   JsonReader reader(where, json);
-  NoiseRecord record;
-  reader.required("schema").integer(1, 1);
-  JsonReader device = reader.required("device");
-  record.device_name = device.required("name").string();
-  record.sm = device.required("sm").string();
-  device.no_other_keys();
-  record.toolchain = reader.required("toolchain").string_map();
-  for (JsonReader& row : reader.required("rows").array())
-    record.rows.push_back(read_noise_row(row));
-  reader.no_other_keys();
+  NoiseRecord record = read_object<NoiseRecord>(reader, noise_json::record_fields);
   if (auto error = reader.error()) return *error;
   return record;
 }

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <ctime>
-#include <limits>
 #include <set>
 #include <sstream>
 
 #include "harness/base/files.h"
 #include "harness/base/harness_digest.h"
-#include "harness/base/json.h"
+#include "harness/base/json_fields.h"
 #include "harness/base/text.h"
 #include "harness/records/contradictions.h"
 #include "harness/problems/catalog.h"
@@ -21,212 +19,186 @@ namespace rekernel {
 
 namespace {
 
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+namespace bench_json {
 
-constexpr int schema = 3;
-constexpr std::size_t most_witnesses = 16;
+using namespace json_fields;
 
-/// Percentages are recorded to one decimal.
-double one_decimal(double value) { return std::round(value * 10.0) / 10.0; }
+/// Percentages are recorded to one decimal. The interval around one can reach below 0; the bounds
+/// keep the decimal exact.
+struct OneDecimal {
+  boost::json::value write(double value) const { return std::round(value * 10.0) / 10.0; }
+  void read(JsonReader reader, double& into) const {
+    constexpr double max_percent = 1e9;
+    into = reader.real();
+    if (!(std::abs(into) <= max_percent)) reader.expect("a percentage of at most 1000000000");
+  }
+};
 
-void put_samples(boost::json::object& json, std::string_view key,
-                 const std::vector<std::int64_t>& samples_ns) {
-  if (!samples_ns.empty()) json[key] = boost::json::value_from(samples_ns);
+constexpr List samples{Whole{1}, 1};
+constexpr NumberText share{"%.4g"};
+
+template <class Struct>
+constexpr auto samples_field(const char* key, std::vector<std::int64_t> Struct::*member) {
+  return field(key, member, samples, unless_empty);
 }
 
-std::vector<std::int64_t> optional_samples(JsonReader& reader, std::string_view key) {
-  std::vector<std::int64_t> samples_ns;
-  if (auto samples = reader.optional(key)) {
-    for (JsonReader& sample : samples->array(1)) samples_ns.push_back(sample.integer(1, most));
-  }
-  return samples_ns;
-}
+constexpr Part percent_of_it{[](boost::json::object& json, const RecordedReference& reference) {
+                               json["percent"] = OneDecimal().write(reference.percent.value);
+                               json["low"] = OneDecimal().write(reference.percent.low);
+                               json["high"] = OneDecimal().write(reference.percent.high);
+                             },
+                             [](JsonReader& reader, RecordedReference& reference) {
+                               OneDecimal().read(reader.required("percent"),
+                                                 reference.percent.value);
+                               OneDecimal().read(reader.required("low"), reference.percent.low);
+                               OneDecimal().read(reader.required("high"), reference.percent.high);
+                             }};
 
-/// Numbers that are not whole are recorded as text, with four digits.
-double read_real(JsonReader reader) {
-  const std::string text = reader.string(32);
-  double value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc() || end != text.data() + text.size()) reader.expect("a number as text");
-  return value;
-}
+constexpr std::tuple timed_reference_fields{
+    field("median_ns", &RecordedReference::median_ns, count), percent_of_it,
+    field("details", &RecordedReference::details, text, unless_empty),
+    samples_field("samples_ns", &RecordedReference::samples_ns),
+    samples_field("kernel_samples_ns", &RecordedReference::kernel_samples_ns)};
 
-boost::json::object to_json(const RecordedReference& reference) {
-  if (!reference.unavailable.empty()) return {{"unavailable", reference.unavailable}};
-  boost::json::object json{{"median_ns", reference.median_ns},
-                           {"percent", one_decimal(reference.percent.value)},
-                           {"low", one_decimal(reference.percent.low)},
-                           {"high", one_decimal(reference.percent.high)}};
-  if (!reference.details.empty()) json["details"] = reference.details;
-  put_samples(json, "samples_ns", reference.samples_ns);
-  put_samples(json, "kernel_samples_ns", reference.kernel_samples_ns);
-  return json;
-}
-
-boost::json::object to_json(const BadgeEvidence& evidence) {
-  boost::json::object json;
-  if (evidence.strict_share) json["strict_share"] = share_text(*evidence.strict_share);
-  boost::json::object stress;
-  for (const auto& [name, ratio] : evidence.stress) stress[name] = share_text(ratio);
-  json["stress"] = std::move(stress);
-  json["digests"] = boost::json::value_from(evidence.digests);
-  return json;
-}
-
-boost::json::object to_json(const BenchRow& row) {
-  boost::json::object json{{"problem", row.problem},
-                           {"kernel", row.kernel},
-                           {"sha256", row.sha256},
-                           {"status", to_string(row.status)},
-                           {"badges", boost::json::value_from(row.badges)},
-                           {"measured", row.measured},
-                           {"median_ns", row.median_ns},
-                           {"low_ns", row.low_ns},
-                           {"high_ns", row.high_ns},
-                           {"ceiling_ns", row.ceiling_ns},
-                           {"speed_of_light_ns", row.speed_of_light_ns}};
-  if (!row.message.empty()) json["message"] = row.message;
-  if (!row.badge_notes.empty()) json["badge_notes"] = row.badge_notes;
-  json["max_error"] = row.max_error;
-  json["rms_error"] = row.rms_error;
-  json["library_max_error"] = row.library_max_error;
-  json["library_rms_error"] = row.library_rms_error;
-  if (!row.truth_rms.empty()) {
-    json["truth_rms"] = row.truth_rms;
-    json["tolerance_share"] = row.tolerance_share;
+/// By their ids; of those without a time, why.
+struct References {
+  boost::json::value write(const std::vector<RecordedReference>& references) const {
+    boost::json::object json;
+    for (const RecordedReference& one : references) {
+      json[one.id] = one.unavailable.empty()
+                         ? object_of(one, timed_reference_fields)
+                         : boost::json::object{{"unavailable", one.unavailable}};
+    }
+    return json;
   }
-  json["noise_ppm"] = row.noise_ppm;
-  put_samples(json, "samples_ns", row.samples_ns);
-  put_samples(json, "repeated_headline_ns", row.repeated_headline_ns);
-  if (!row.witnesses.empty()) {
-    boost::json::array& witnesses = json["witnesses"].emplace_array();
-    for (const Witness& witness : row.witnesses) witnesses.push_back(rekernel::to_json(witness));
-  }
-  if (!row.resources.empty()) {
-    boost::json::array& kernels = json["resources"].emplace_array();
-    for (const KernelResources& kernel : row.resources)
-      kernels.push_back(rekernel::to_json(kernel));
-  }
-  json["conditions"] = rekernel::to_json(row.conditions);
-  if (row.evidence) json["evidence"] = to_json(*row.evidence);
-  if (!row.harness.empty()) json["harness"] = row.harness;
-  if (!row.toolchain.empty()) json["toolchain"] = boost::json::value_from(row.toolchain);
-  if (row.ceilings.copy_bytes_per_s > 0) json["ceilings"] = rekernel::to_json(row.ceilings);
-  if (!row.signature.empty()) json["signature"] = row.signature;
-  boost::json::object references;
-  for (const RecordedReference& reference : row.references) {
-    references[reference.id] = to_json(reference);
-  }
-  json["references"] = std::move(references);
-  if (const RecordedReference* headline = row.headline()) {
-    json["percent_of_reference"] = {{"headline", one_decimal(headline->percent.value)},
-                                    {"low", one_decimal(headline->percent.low)},
-                                    {"high", one_decimal(headline->percent.high)},
-                                    {"reference", headline->id}};
-  }
-  return json;
-}
-
-/// The interval around a percentage can reach below 0. The bounds keep its decimal exact.
-double read_percent(JsonReader reader) {
-  constexpr double most_percent = 1e9;
-  const double value = reader.real();
-  if (!(std::abs(value) <= most_percent)) reader.expect("a percentage of at most 1000000000");
-  return value;
-}
-
-RecordedReference read_reference(const std::string& id, JsonReader reader) {
-  RecordedReference reference;
-  reference.id = id;
-  reference.unavailable = reader.optional_string("unavailable");
-  if (reference.unavailable.empty()) {
-    reference.median_ns = reader.required("median_ns").integer(0, most);
-    reference.percent.value = read_percent(reader.required("percent"));
-    reference.percent.low = read_percent(reader.required("low"));
-    reference.percent.high = read_percent(reader.required("high"));
-    reference.details = reader.optional_string("details");
-    reference.samples_ns = optional_samples(reader, "samples_ns");
-    reference.kernel_samples_ns = optional_samples(reader, "kernel_samples_ns");
-  }
-  reader.no_other_keys();
-  return reference;
-}
-
-BadgeEvidence read_evidence(JsonReader reader) {
-  BadgeEvidence evidence;
-  if (auto share = reader.optional("strict_share")) evidence.strict_share = read_real(*share);
-  for (auto& [name, ratio] : reader.required("stress").entries()) {
-    evidence.stress.emplace_back(name, read_real(ratio));
-  }
-  evidence.digests = digests_from_json(reader.required("digests"));
-  reader.no_other_keys();
-  return evidence;
-}
-
-/// What is repeated there of the first reference.
-void check_headline(const BenchRow& row, JsonReader reader) {
-  const RecordedReference* headline = row.headline();
-  const std::string reference = reader.required("reference").string();
-  const double value = read_percent(reader.required("headline"));
-  const double low = read_percent(reader.required("low"));
-  const double high = read_percent(reader.required("high"));
-  if (!headline || reference != headline->id || value != headline->percent.value ||
-      low != headline->percent.low || high != headline->percent.high) {
-    reader.fail("not what stands in the row's first reference");
-  }
-}
-
-BenchRow read_bench_row(JsonReader reader) {
-  BenchRow row;
-  row.problem = reader.required("problem").string();
-  row.kernel = reader.required("kernel").string();
-  row.sha256 = reader.required("sha256").string();
-  JsonReader status = reader.required("status");
-  if (auto known = status_from_string(status.string())) {
-    row.status = *known;
-  } else {
-    status.expect("a status");
-  }
-  row.badges = reader.required("badges").strings();
-  row.measured = reader.required("measured").string();
-  row.median_ns = reader.required("median_ns").integer(0, most);
-  row.low_ns = reader.required("low_ns").integer(0, most);
-  row.high_ns = reader.required("high_ns").integer(0, most);
-  row.ceiling_ns = reader.required("ceiling_ns").integer(0, most);
-  row.speed_of_light_ns = reader.required("speed_of_light_ns").integer(0, most);
-  row.message = reader.optional_string("message");
-  row.badge_notes = reader.optional_string("badge_notes");
-  row.max_error = reader.required("max_error").string();
-  row.rms_error = reader.required("rms_error").string();
-  row.library_max_error = reader.required("library_max_error").string();
-  row.library_rms_error = reader.required("library_rms_error").string();
-  row.truth_rms = reader.optional_string("truth_rms");
-  row.tolerance_share = reader.optional_string("tolerance_share");
-  row.noise_ppm = reader.required("noise_ppm").integer(0, most);
-  row.samples_ns = optional_samples(reader, "samples_ns");
-  row.repeated_headline_ns = optional_samples(reader, "repeated_headline_ns");
-  if (auto witnesses = reader.optional("witnesses")) {
-    for (JsonReader& witness : witnesses->array(1, most_witnesses)) {
-      row.witnesses.push_back(witness_from_json(witness));
+  void read(JsonReader reader, std::vector<RecordedReference>& into) const {
+    for (auto& [id, reference] : reader.entries()) {
+      RecordedReference& one = into.emplace_back();
+      one.id = id;
+      one.unavailable = reference.optional_string("unavailable");
+      if (one.unavailable.empty()) {
+        read_fields(reference, one, timed_reference_fields);
+      } else {
+        reference.no_other_keys();
+      }
     }
   }
-  if (auto resources = reader.optional("resources")) {
-    for (JsonReader& kernel : resources->array())
-      row.resources.push_back(resources_from_json(kernel));
+};
+
+constexpr std::tuple evidence_fields{
+    field("strict_share", &BadgeEvidence::strict_share, share, unless_empty),
+    field("stress", &BadgeEvidence::stress, Entries{share}),
+    field("digests", &BadgeEvidence::digests, DigestsFormat{})};
+
+/// Nothing where none were measured.
+constexpr Part own_ceilings{[](boost::json::object& json, const BenchRow& row) {
+                              if (row.ceilings.copy_bytes_per_s > 0)
+                                json["ceilings"] = rekernel::to_json(row.ceilings);
+                            },
+                            [](JsonReader& reader, BenchRow& row) {
+                              if (auto ceilings = reader.optional("ceilings"))
+                                row.ceilings = ceilings_from_json(*ceilings);
+                            }};
+
+/// What stands in the first reference, once more.
+constexpr Part repeated_headline{
+    [](boost::json::object& json, const BenchRow& row) {
+      const RecordedReference* headline = row.headline();
+      if (!headline) return;
+      json["percent_of_reference"] = {{"headline", OneDecimal().write(headline->percent.value)},
+                                      {"low", OneDecimal().write(headline->percent.low)},
+                                      {"high", OneDecimal().write(headline->percent.high)},
+                                      {"reference", headline->id}};
+    },
+    [](JsonReader& reader, BenchRow& row) {
+      auto derived = reader.optional("percent_of_reference");
+      if (!derived) return;
+      const RecordedReference* headline = row.headline();
+      const std::string reference = derived->required("reference").string();
+      Percent percent;
+      OneDecimal().read(derived->required("headline"), percent.value);
+      OneDecimal().read(derived->required("low"), percent.low);
+      OneDecimal().read(derived->required("high"), percent.high);
+      if (!headline || reference != headline->id || percent.value != headline->percent.value ||
+          percent.low != headline->percent.low || percent.high != headline->percent.high) {
+        derived->fail("not what stands in the row's first reference");
+      }
+    }};
+
+constexpr std::size_t max_witnesses = 16;
+
+constexpr std::tuple row_fields{
+    field("problem", &BenchRow::problem, text),
+    field("kernel", &BenchRow::kernel, text),
+    field("sha256", &BenchRow::sha256, text),
+    field("status", &BenchRow::status, Named<Status>{to_string, status_from_string, "a status"}),
+    field("badges", &BenchRow::badges, By{&badges_from_json}),
+    field("measured", &BenchRow::measured, text),
+    field("median_ns", &BenchRow::median_ns, count),
+    field("low_ns", &BenchRow::low_ns, count),
+    field("high_ns", &BenchRow::high_ns, count),
+    field("ceiling_ns", &BenchRow::ceiling_ns, count),
+    field("speed_of_light_ns", &BenchRow::speed_of_light_ns, count),
+    field("message", &BenchRow::message, text, unless_empty),
+    field("badge_notes", &BenchRow::badge_notes, text, unless_empty),
+    field("max_error", &BenchRow::max_error, text),
+    field("rms_error", &BenchRow::rms_error, text),
+    field("library_max_error", &BenchRow::library_max_error, text),
+    field("library_rms_error", &BenchRow::library_rms_error, text),
+    field("truth_rms", &BenchRow::truth_rms, text, unless_empty),
+    field("tolerance_share", &BenchRow::tolerance_share, text, unless_empty),
+    field("noise_ppm", &BenchRow::noise_ppm, count),
+    samples_field("samples_ns", &BenchRow::samples_ns),
+    samples_field("repeated_headline_ns", &BenchRow::repeated_headline_ns),
+    field("witnesses", &BenchRow::witnesses, List{By{&witness_from_json}, 1, max_witnesses},
+          unless_empty),
+    field("resources", &BenchRow::resources, List{By{&resources_from_json}}, unless_empty),
+    field("conditions", &BenchRow::conditions, By{&conditions_from_json}),
+    field("evidence", &BenchRow::evidence, Nested{evidence_fields}, unless_empty),
+    field("harness", &BenchRow::harness, text, unless_empty),
+    field("toolchain", &BenchRow::toolchain, TextMap{256}, unless_empty),
+    own_ceilings,
+    field("signature", &BenchRow::signature, text, unless_empty),
+    field("references", &BenchRow::references, References{}),
+    repeated_headline};
+
+struct CompleteRow {
+  boost::json::value write(const BenchRow& row) const { return object_of(row, row_fields); }
+  void read(JsonReader reader, BenchRow& into) const {
+    into = read_object<BenchRow>(reader, row_fields);
+    if (!into.complete()) {
+      reader.fail("samples, evidence, ceilings, toolchain or harness are missing");
+    }
   }
-  row.conditions = conditions_from_json(reader.required("conditions"));
-  if (auto evidence = reader.optional("evidence")) row.evidence = read_evidence(*evidence);
-  row.harness = reader.optional_string("harness");
-  row.signature = reader.optional_string("signature");
-  if (auto toolchain = reader.optional("toolchain")) row.toolchain = toolchain->string_map(256);
-  if (auto ceilings = reader.optional("ceilings")) row.ceilings = ceilings_from_json(*ceilings);
-  for (auto& [id, reference] : reader.required("references").entries()) {
-    row.references.push_back(read_reference(id, reference));
-  }
-  if (auto derived = reader.optional("percent_of_reference")) check_headline(row, *derived);
-  reader.no_other_keys();
-  return row;
-}
+};
+
+constexpr std::int64_t schema_number = 3;
+
+constexpr Part bench_schema{
+    [](boost::json::object& json, const Bench&) { json["schema"] = schema_number; },
+    [](JsonReader& reader, const Bench&) {
+      JsonReader found = reader.required("schema");
+      if (found.raw() == schema_number) return;
+      found.expect(
+          std::to_string(schema_number) +
+          " (remove a file of another schema, and measure anew: `rekernel bench --record`)");
+    }};
+
+constexpr std::tuple device_fields{
+    field("name", &Bench::device_name, text),
+    field("sm", &Bench::sm, text),
+    field("multiprocessors", &Bench::multiprocessors, Whole{0, 1 << 20}),
+    field("l2_bytes", &Bench::l2_bytes, count),
+    field("clock_khz", &Bench::clock_khz, count),
+    field("memory_clock_khz", &Bench::memory_clock_khz, count),
+    field("memory_bus_bits", &Bench::memory_bus_bits, count)};
+
+constexpr std::tuple bench_fields{bench_schema, Within{"device", device_fields},
+                                  field("toolchain", &Bench::toolchain, TextMap{}),
+                                  field("ceilings", &Bench::ceilings, By{&ceilings_from_json}),
+                                  field("rows", &Bench::rows, List{CompleteRow{}})};
+
+}  // namespace bench_json
 
 int catalog_position(const std::string& problem) {
   int position = 0;
@@ -266,7 +238,7 @@ BenchRow bench_row(const Evaluation& evaluation,
   row.sha256 = evaluation.sha256;
   row.status = evaluation.status;
   row.message = evaluation.message;
-  row.badges = evaluation.badges();
+  row.badges = evaluation.earned_badges();
   row.badge_notes = evaluation.badge_notes;
   row.measured = today();
   row.ceiling_ns = evaluation.ceiling_ns;
@@ -372,48 +344,12 @@ void summarise_rows(Bench& bench) {
 }
 
 boost::json::object to_json(const Bench& bench) {
-  boost::json::array rows;
-  for (const BenchRow& row : bench.rows) rows.push_back(to_json(row));
-  return {{"schema", schema},
-          {"device",
-           {{"name", bench.device_name},
-            {"sm", bench.sm},
-            {"multiprocessors", bench.multiprocessors},
-            {"l2_bytes", bench.l2_bytes},
-            {"clock_khz", bench.clock_khz},
-            {"memory_clock_khz", bench.memory_clock_khz},
-            {"memory_bus_bits", bench.memory_bus_bits}}},
-          {"toolchain", boost::json::value_from(bench.toolchain)},
-          {"ceilings", rekernel::to_json(bench.ceilings)},
-          {"rows", std::move(rows)}};
+  return object_of(bench, bench_json::bench_fields);
 }
 
 Result<Bench> bench_from_json(const boost::json::value& json, const std::string& where) {
   JsonReader reader(where, json);
-  Bench bench;
-  JsonReader found = reader.required("schema");
-  if (found.raw() != schema) {
-    found.expect(std::to_string(schema) +
-                 " (remove a file of another schema, and measure anew: `rekernel bench --record`)");
-  }
-  JsonReader device = reader.required("device");
-  bench.device_name = device.required("name").string();
-  bench.sm = device.required("sm").string();
-  bench.multiprocessors = static_cast<int>(device.required("multiprocessors").integer(0, 1 << 20));
-  bench.l2_bytes = device.required("l2_bytes").integer(0, most);
-  bench.clock_khz = device.required("clock_khz").integer(0, most);
-  bench.memory_clock_khz = device.required("memory_clock_khz").integer(0, most);
-  bench.memory_bus_bits = device.required("memory_bus_bits").integer(0, most);
-  device.no_other_keys();
-  bench.toolchain = reader.required("toolchain").string_map();
-  bench.ceilings = ceilings_from_json(reader.required("ceilings"));
-  for (JsonReader& row : reader.required("rows").array()) {
-    bench.rows.push_back(read_bench_row(row));
-    if (!bench.rows.back().complete()) {
-      row.fail("samples, evidence, ceilings, toolchain or harness are missing");
-    }
-  }
-  reader.no_other_keys();
+  Bench bench = read_object<Bench>(reader, bench_json::bench_fields);
   if (auto error = reader.error()) return *error;
   return bench;
 }

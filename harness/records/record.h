@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/evaluation/evaluate.h"
 #include "harness/evaluation/evaluation.h"
+#include "harness/evaluation/report.h"
 #include "harness/gpu/cuda.h"
 #include "ops/result.h"
 
@@ -34,7 +34,7 @@ struct BenchRow {
   std::string sha256;
   Status status = Status::crashed;
   std::string message;
-  std::vector<std::string> badges;
+  Badges badges;
   std::string badge_notes;
   std::string measured;  ///< date, YYYY-MM-DD
   std::int64_t median_ns = 0;

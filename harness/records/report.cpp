@@ -153,7 +153,7 @@ Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigur
     const BenchRow& row = bench.rows[i];
     const RecordedReference* headline = row.headline();
     std::string verdict = to_string(row.status);
-    if (!row.badges.empty()) verdict += ": " + joined(row.badges, ", ");
+    if (!row.badges.empty()) verdict += ": " + joined(row.badges.names());
     table.rows.push_back(
         {row.problem, row.kernel, row.median_ns > 0 ? milliseconds(row.median_ns) : missing,
          headline ? headline->id : missing, headline ? milliseconds(headline->median_ns) : missing,

@@ -15,7 +15,7 @@ const char* const none = "–";
 
 std::string verdict_of(const BenchRow& row) {
   std::string text = to_string(row.status);
-  if (!row.badges.empty()) text += ": " + joined(row.badges);
+  if (!row.badges.empty()) text += ": " + joined(row.badges.names());
   return text;
 }
 

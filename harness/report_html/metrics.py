@@ -130,9 +130,3 @@ METRICS = {
         "source": "Rekernel, ops/TOLERANCES.md; a = r = 1e-2 is the published tolerance.",
     },
 }
-
-BADGES = {
-    "strict": "every element within 1e-4 + 1e-4·|truth|, or errors at most twice the FP32 library's",
-    "robust": "also right on stress inputs: shifted, scaled, constant, zero",
-    "deterministic": "bit-equal over repeated runs",
-}

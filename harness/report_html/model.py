@@ -55,6 +55,7 @@ class Report:
     def __init__(self, data):
         self.complaints = data["complaints"]
         self.published = data.get("published")
+        self.badges = data["badges"]  # what each means
         self.problems = data["problems"]
         self.kernels = data["kernels"]
         self.devices = [Device(device) for device in data["devices"]]

@@ -61,7 +61,7 @@ class Site:
             ms=text.milliseconds, in_ms=text.in_milliseconds, percent=text.percent, bytes=text.byte_count,
             grouped=text.grouped, shortened=text.shortened, scientific=text.scientific, flat=_flat)
         self.environment.globals.update(
-            report=report, METRICS=metrics.METRICS, BADGES=metrics.BADGES, rows=rows,
+            report=report, METRICS=metrics.METRICS, rows=rows,
             compact=_compact, chart_table=chart_table, legend=charts.legend, counted=text.counted,
             most=pictures.MOST_KERNELS, verdict_class=rows.verdict_class,
             pretty=lambda value: json.dumps(value, indent=2, ensure_ascii=False))

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
 #include "replay/trajectory/interruption.h"
 
 namespace rekernel {

@@ -88,7 +88,7 @@ json::object to_json(const Outcome& outcome) {
     result["reference"] = outcome.reference;
     result["reference_ns"] = outcome.reference_ns;
     result["permille_of_reference"] = outcome.permille_of_reference();
-    result["badges"] = json::value_from(outcome.badges);
+    result["badges"] = to_json(outcome.badges);
   }
   return result;
 }

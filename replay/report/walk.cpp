@@ -113,7 +113,7 @@ std::string time_text(const Outcome& outcome) {
 std::string verdict_text(const Outcome& outcome) {
   std::string text = to_string(outcome.status);
   if (!outcome.message.empty()) text += ": " + headline(outcome.message);
-  if (outcome.passed() && !outcome.badges.empty()) text += ": " + joined(outcome.badges);
+  if (outcome.passed() && !outcome.badges.empty()) text += ": " + joined(outcome.badges.names());
   return text;
 }
 

@@ -4,9 +4,9 @@
 
 #include "harness/base/files.h"
 #include "harness/candidate/candidate.h"
-#include "harness/problems/catalog.h"
-#include "replay/search/fixed_texts.h"
+#include "harness/candidate/known_problem.h"
 #include "replay/trajectory/event.h"
+#include "replay/search/prompt.h"
 
 namespace rekernel {
 namespace {
@@ -92,13 +92,9 @@ Result<SearchFile> load_search_file(const fs::path& path) {
 Result<Header> new_header(const std::string& name, const SearchFile& file, const fs::path& root,
                           const std::map<std::string, std::string>& toolchain) {
   const std::string where = "search " + name;
-  const Problem* problem = find_problem(file.problem);
-  if (!problem) {
-    std::string known;
-    for (const Problem& one : catalog()) known += (known.empty() ? "" : ", ") + one.id;
-    return Error{where + ": unknown problem '" + one_line(file.problem, 64) +
-                 "': expected one of " + known};
-  }
+  const Result<const Problem*> known = known_problem(file.problem);
+  if (!known) return Error{where + ": " + known.error().message};
+  const Problem* problem = *known;
   Header header;
   header.name = name;
   header.problem = file.problem;

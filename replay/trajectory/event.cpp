@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "harness/base/base64.h"
 #include "harness/base/files.h"
 
 namespace rekernel {
@@ -98,33 +99,6 @@ void append_value(std::string& text, const json::value& value) {
       append_object(text, value.get_object());
       break;
   }
-}
-
-const unsigned char* unsigned_bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-unsigned char* unsigned_bytes(std::string& text) {
-  return reinterpret_cast<unsigned char*>(text.data());
-}
-
-std::string base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it with a NUL
-  const int size =
-      EVP_EncodeBlock(unsigned_bytes(text), unsigned_bytes(bytes), static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
-}
-
-/// Nothing unless the text is exactly what base64() makes of some bytes.
-std::optional<std::string> from_base64(std::string_view text) {
-  std::string bytes(text.size() / 4 * 3 + 3, '\0');
-  const int size =
-      EVP_DecodeBlock(unsigned_bytes(bytes), unsigned_bytes(text), static_cast<int>(text.size()));
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  if (size < static_cast<int>(padding)) return std::nullopt;
-  bytes.resize(static_cast<std::size_t>(size) - padding);
-  if (base64(bytes) != text) return std::nullopt;
-  return bytes;
 }
 
 }  // namespace

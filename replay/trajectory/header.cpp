@@ -5,8 +5,8 @@
 #include <set>
 
 #include "harness/candidate/arch.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/records/known_devices.h"
-#include "harness/problems/catalog.h"
 #include "replay/trajectory/event.h"
 
 namespace rekernel {
@@ -269,8 +269,8 @@ Result<Ok> check_header(const Header& header, const std::string& where) {
   if (!is_search_name(header.name)) {
     return Error{where + ": name: expected 1 to 64 of a-z, 0-9, _ and -"};
   }
-  if (!find_problem(header.problem)) {
-    return Error{where + ": problem: unknown problem \"" + one_line(header.problem, 64) + "\""};
+  if (const auto known = known_problem(header.problem); !known) {
+    return Error{where + ": problem: " + known.error().message};
   }
   if (header.settings.models.empty())
     return Error{where + ": settings: models: expected at least one"};

@@ -174,9 +174,9 @@ Result<Outcome> outcome_from_record(const json::value& record, const std::string
   }
   if (auto resources = reader.optional("resources")) read_resources(*resources, outcome);
   if (auto log = reader.optional("compile_log")) outcome.compile_log = log->string();
-  for (const char* badge : {"strict", "robust", "deterministic"}) {
-    auto flag = reader.optional(badge);
-    if (flag && flag->boolean()) outcome.badges.emplace_back(badge);
+  for (const BadgeDescription& one : badge_table) {
+    auto flag = reader.optional(one.name);
+    if (flag) outcome.badges.set(one.badge, flag->boolean());
   }
   if (outcome.status == Status::passed && !outcome.median_ns) {
     reader.fail("passed, but there is no timing");
@@ -212,7 +212,7 @@ std::string outcome_line(const Outcome& outcome) {
             (outcome.spill_bytes > 0 ? std::to_string(outcome.spill_bytes) + " bytes of spills"
                                      : "no spills");
   }
-  if (outcome.passed() && !outcome.badges.empty()) line += ", " + joined(outcome.badges);
+  if (outcome.passed() && !outcome.badges.empty()) line += ", " + joined(outcome.badges.names());
   return line;
 }
 

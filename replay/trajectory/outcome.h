@@ -40,7 +40,7 @@ struct Outcome {
   std::int64_t registers = -1;  ///< the most of any kernel; −1 if nothing was compiled
   std::int64_t spill_bytes = 0;
   std::string compile_log;
-  std::vector<std::string> badges;
+  Badges badges;
 
   bool passed() const { return status == Status::passed && median_ns.has_value(); }
   /// Reference time ÷ kernel time in tenths of a percent, rounded; 0 without either.

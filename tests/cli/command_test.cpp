@@ -116,6 +116,7 @@ TEST_F(Command, ErrorsSpeakToNoTerminal) {
 TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("frobnicate", "unknown command 'frobnicate'");
   expect_bad_input("list --frobnicate", "--frobnicate");
+  expect_bad_input("evalute softmax", "unknown command 'evalute' (did you mean 'evaluate'?)");
   expect_bad_input("bench no_such_problem", "unknown problem 'no_such_problem'");
   expect_bad_input("bench --samples 3", "--samples: expected 10 to 10000");
   expect_bad_input("new no_such_problem name", "unknown problem");

@@ -11,7 +11,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
-#include "harness/cli/pull_request_rules.h"
+#include "harness/gpu/cuda.h"
 #include "harness/problems/catalog.h"
 #include "program.h"
 #include "tests/temporary.h"
@@ -303,6 +303,7 @@ TEST_F(NvrtcPullRequest, WhatIsMadeOfRecordsIsMadeAgain) {
 class GpuPullRequest : public NvrtcPullRequest {};
 
 TEST_F(GpuPullRequest, AVerdictBecomesAResultAndARank) {
+  if (!Device::open()) GTEST_SKIP() << "no GPU";
   // `report --readme` makes the pages of the fixtures as well.
   for (const char* part : {"tests/adversarial", "tests/mutants", "tests/honest"}) {
     fs::create_directories(root_ / part);
@@ -322,71 +323,6 @@ TEST_F(GpuPullRequest, AVerdictBecomesAResultAndARank) {
   run("rm comment.md && " + program("report --readme"));
   const ProgramOutcome again = verify();
   EXPECT_EQ(again.exit_status, 0) << again.output;
-}
-
-TEST(PullRequestPages, AreAddedToAndBringNoHtml) {
-  EXPECT_TRUE(page_complaints("a\nb\n", "a\nnew, where x < 3 <= y\nb\nmore\n").empty());
-  EXPECT_TRUE(page_complaints("<b>ours</b>\n", "<b>ours</b>\nmore\n").empty());
-  const auto changed = page_complaints("a\nb\nc\n", "a\nc\n");
-  ASSERT_EQ(changed.size(), 1u);
-  EXPECT_TRUE(changed[0].starts_with("line 2 of the base's page changed or is gone")) << changed[0];
-  for (const char* line : {"<script>", "</td>", "<!-- results:end -->", "<?x"}) {
-    EXPECT_EQ(page_complaints("", line),
-              std::vector<std::string>{"line 1: HTML: expected Markdown without tags"});
-  }
-  EXPECT_EQ(page_complaints("", "![x](y)"),
-            std::vector<std::string>{"line 1: a picture: take it out"});
-}
-
-TEST(PullRequestFilesTest, OneCandidateWithItsSearchResultAndPage) {
-  const PullRequestFiles files =
-      sort_out({{"generated/softmax/README.md", 'M', "100644", "100644"},
-                {"generated/softmax/mine/kernel.cu", 'A', "0", "100644"},
-                {"generated/softmax/mine/kernel.json", 'A', "0", "100644"},
-                {"results/h200/bench.json", 'M', "100644", "100644"},
-                {"trajectories/mine.jsonl", 'A', "0", "100644"},
-                {"trajectories/mine.jsonl.sig", 'A', "0", "100644"}},
-               {"generated/softmax/online"});
-  EXPECT_TRUE(files.complaints.empty());
-  EXPECT_EQ(files.candidates, (std::set<std::string>{"generated/softmax/mine"}));
-  EXPECT_EQ(files.trajectories, (std::set<std::string>{"trajectories/mine.jsonl"}));
-  EXPECT_EQ(files.benches, (std::set<std::string>{"results/h200/bench.json"}));
-}
-
-TEST(PullRequestResources, ABlockHasTheRegistersOfAMultiprocessorAndTheArchsSharedMemory) {
-  Candidate candidate = scaffold_candidate(*find_problem("softmax"), "mine");
-  KernelLaunch launch;
-  launch.kernel = "k";
-  launch.block = {512, 1, 1};
-  launch.dynamic_shared_bytes = 101'000;
-  candidate.program.steps = {launch};
-  CompileCheck check{"softmax/mine", "sm_80", "", "", {{.name = "k", .registers = 130}}};
-  const std::vector<ResourceUse> fits = resource_uses(candidate, {check});
-  ASSERT_EQ(fits.size(), 1u);
-  EXPECT_EQ(fits[0].block_registers, 16 * 4352);  // 130 · 32 rounded up to 256, 16 warps
-  const std::vector<PullRequestComplaint> complaints = over_limits("kernel.json", fits);
-  ASSERT_EQ(complaints.size(), 1u);
-  EXPECT_NE(complaints[0].message.find("69632 registers in a block, of 65536"), std::string::npos)
-      << complaints[0].message;
-  check.resources[0].registers = 128;
-  check.resources[0].static_shared_bytes = 1'000;
-  const auto shared = over_limits("kernel.json", resource_uses(candidate, {check}));
-  ASSERT_EQ(shared.size(), 1u);
-  EXPECT_NE(shared[0].message.find("102000 bytes of shared memory in a block, of 101376"),
-            std::string::npos)
-      << shared[0].message;
-}
-
-TEST(PullRequestIdea, SaysSomethingOfTheKernel) {
-  Candidate candidate = scaffold_candidate(*find_problem("softmax"), "mine");
-  EXPECT_TRUE(placeholder_idea(candidate));
-  for (const char* stub :
-       {"", "fast", "TODO: say what makes it fast here", "my idea is ... fast"}) {
-    candidate.idea = stub;
-    EXPECT_TRUE(placeholder_idea(candidate)) << stub;
-  }
-  candidate.idea = idea;
-  EXPECT_FALSE(placeholder_idea(candidate));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ Evaluation passing_evaluation(const Candidate& candidate, std::int64_t median_ns
   evaluation.seeds = {7, 8, 9, 10, 18446744073709551615u};
   evaluation.resources = {{"row_statistics", 40, 1024, 0, 0, 0, {}}};
   evaluation.status = Status::passed;
-  evaluation.strict = true;
+  evaluation.badges = {Badge::strict};
   evaluation.badge_notes = "robust: not tried; deterministic: repeated runs differ";
   evaluation.errors = ErrorStats{};
   evaluation.errors->max_abs = 9.2e-4;

@@ -276,7 +276,7 @@ class Generator(unittest.TestCase):
     def test_an_empty_project_has_pages_too(self):
         folder = Path(self.scratch.name) / "empty"
         made = reports.generate(
-            {"schema": 1, "problems": self.data["problems"], "kernels": [], "devices": [],
+            {"schema": 1, "badges": {}, "problems": self.data["problems"], "kernels": [], "devices": [],
              "searches": [], "gallery": {"cheats": [], "mutants": [], "honest": []},
              "complaints": []}, folder)
         self.assertEqual(made.returncode, 0, made.stderr)

@@ -51,7 +51,7 @@ ErrorsRecord small_record() {
   unseen.what = "one element too many";
   unseen.message = "wrote past the bounds of 'y'";
   ErrorRow committed = row(ErrorSource::committed, "fast", "passed", RelativeErrors{1e-6, 2e-5});
-  committed.badges = {"strict", "robust"};
+  committed.badges = {Badge::strict, Badge::robust};
   record.rows = {crashed,
                  row(ErrorSource::mutant, "wrong", "wrong_result",
                      RelativeErrors{infinity, infinity, infinity, infinity}),
@@ -130,7 +130,7 @@ TEST(Errors, AnEvaluationGivesARowForItselfAndOneForEachLibrary) {
   Evaluation evaluation;
   evaluation.problem = "matmul_fp32";
   evaluation.status = Status::passed;
-  evaluation.robust = true;
+  evaluation.badges = {Badge::robust};
   evaluation.badge_notes = "deterministic: repeated runs differ";
   ErrorStats stats;
   stats.rms = 1.0;

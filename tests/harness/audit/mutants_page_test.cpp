@@ -23,7 +23,7 @@ ErrorRow row(ErrorSource source, const std::string& name, const std::string& sta
   return row;
 }
 
-ErrorRow with_badges(ErrorRow row, const std::vector<std::string>& badges) {
+ErrorRow with_badges(ErrorRow row, const Badges& badges) {
   row.badges = badges;
   return row;
 }
@@ -36,10 +36,10 @@ TEST(MutantOutcome, IsCaughtByItsStatusOrByTheLossOfABadge) {
   EXPECT_FALSE(caught(row(ErrorSource::mutant, "a/b", "crashed")));
   EXPECT_FALSE(caught(row(ErrorSource::mutant, "a/b", "passed")));
   mutant.expected = {Status::wrong_result, Status::passed};
-  mutant.refused_badges = {"robust"};
+  mutant.refused_badges = {Badge::robust};
   const ErrorRow passed = row(ErrorSource::mutant, "a/b", "passed");
-  EXPECT_TRUE(caught(with_badges(passed, {"strict"})));
-  EXPECT_FALSE(caught(with_badges(passed, {"strict", "robust"})));
+  EXPECT_TRUE(caught(with_badges(passed, {Badge::strict})));
+  EXPECT_FALSE(caught(with_badges(passed, {Badge::strict, Badge::robust})));
   EXPECT_TRUE(caught(row(ErrorSource::mutant, "a/b", "wrong_result")));
   EXPECT_EQ(mutant_outcome(mutant, passed).caught_by, "no badge `robust`");
 }
@@ -54,12 +54,13 @@ TEST(MutantOutcome, NamesTheCheckThatSpoke) {
 
 TEST(MutantOutcome, AnHonestKernelMustHaveItsBadges) {
   HonestKernel kernel;
-  kernel.badges = {"robust"};
+  kernel.badges = {Badge::robust};
   const ErrorRow passed = row(ErrorSource::honest, "a", "passed");
-  EXPECT_TRUE(honest_outcome(kernel, with_badges(passed, {"strict", "robust"})).as_it_must);
-  EXPECT_FALSE(honest_outcome(kernel, with_badges(passed, {"strict"})).as_it_must);
+  EXPECT_TRUE(
+      honest_outcome(kernel, with_badges(passed, {Badge::strict, Badge::robust})).as_it_must);
+  EXPECT_FALSE(honest_outcome(kernel, with_badges(passed, {Badge::strict})).as_it_must);
   const ErrorRow wrong = row(ErrorSource::honest, "a", "wrong_result");
-  EXPECT_FALSE(honest_outcome(kernel, with_badges(wrong, {"robust"})).as_it_must);
+  EXPECT_FALSE(honest_outcome(kernel, with_badges(wrong, {Badge::robust})).as_it_must);
 }
 
 /// A tree with four mutants, two honest kernels and a page.
@@ -96,7 +97,7 @@ ErrorsRecord record() {
       // Neither of the two: a library, and a committed kernel with the name of an honest one.
       row(ErrorSource::library, "refused", ""),
       row(ErrorSource::committed, "refused", "passed"),
-      with_badges(row(ErrorSource::honest, "good", "passed"), {"robust"}),
+      with_badges(row(ErrorSource::honest, "good", "passed"), {Badge::robust}),
       row(ErrorSource::honest, "refused", "wrong_result", "rms error 1", "rms error"),
       row(ErrorSource::mutant, "base/caught", "wrong_result", "4 elements were never written",
           "unwritten elements"),

@@ -28,6 +28,29 @@ TEST(Wrapped, BreaksLongWordsWhereItMay) {
 
 TEST(Wrapped, CountsCharactersNotBytes) { EXPECT_EQ(wrapped("ééé ééé", 7), "ééé ééé"); }
 
+TEST(SecondsText, IsExactToAMillisecond) {
+  using std::chrono_literals::operator""ms;
+  using std::chrono_literals::operator""s;
+  EXPECT_EQ(seconds_text(0ms), "0 s");
+  EXPECT_EQ(seconds_text(900ms), "0.9 s");
+  EXPECT_EQ(seconds_text(1'234ms), "1.234 s");
+  EXPECT_EQ(seconds_text(90s), "90 s");
+  EXPECT_EQ(seconds_text(86'400s), "86400 s");
+}
+
+TEST(Nearest, IsTheWordThatMayHaveBeenMeant) {
+  const std::vector<std::string> words = {"softmax", "layernorm", "conv2d", "conv2d_relu_maxpool"};
+  EXPECT_EQ(nearest("sofmax", words), "softmax");
+  EXPECT_EQ(nearest("sfotmax", words), "softmax");
+  EXPECT_EQ(nearest("layer_norm", words), "layernorm");
+  EXPECT_EQ(nearest("conv3d", words), "conv2d");
+  EXPECT_EQ(nearest("softmax", words), "softmax");
+  EXPECT_EQ(nearest("poetry", words), "");
+  EXPECT_EQ(nearest("", words), "");
+  EXPECT_EQ(nearest("x", {}), "");
+  EXPECT_EQ(nearest(std::string(10'000, 'x'), words), "");
+}
+
 TEST(Counted, IsEnglish) {
   EXPECT_EQ(counted(0, "complaint"), "0 complaints");
   EXPECT_EQ(counted(1, "complaint"), "1 complaint");

@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "harness/base/harness_digest.h"
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
+#include "harness/evaluation/request.h"
 
 namespace rekernel {
 namespace {
@@ -26,8 +27,7 @@ Evaluation complete_evaluation() {
   errors.max_abs = 0.25;
   errors.worst_strict_ratio = std::numeric_limits<double>::infinity();
   evaluation.errors = errors;
-  evaluation.strict = true;
-  evaluation.deterministic = true;
+  evaluation.badges = {Badge::strict, Badge::deterministic};
   evaluation.badge_notes = "robust: large: 3 of 4 elements";
   evaluation.timing = Timing{{3, 1, 2}, 2, 1, 3};
   evaluation.ceiling_ns = 1;
@@ -111,9 +111,9 @@ TEST(Evaluation, EveryStatusHasANameOfItsOwn) {
 
 TEST(Evaluation, OnlyAPassedKernelHasBadges) {
   Evaluation evaluation = complete_evaluation();
-  EXPECT_EQ(evaluation.badges(), (std::vector<std::string>{"strict", "deterministic"}));
+  EXPECT_EQ(evaluation.earned_badges(), (Badges{Badge::strict, Badge::deterministic}));
   evaluation.status = Status::wrong_result;
-  EXPECT_TRUE(evaluation.badges().empty());
+  EXPECT_TRUE(evaluation.earned_badges().empty());
 }
 
 TEST(Evaluation, HeadlineIsTheFirstReferenceThatRan) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/request.h"
 
 namespace rekernel::testing {
 

@@ -118,10 +118,7 @@ std::vector<ClockCalibration> calibrations() {
 struct Outcome {
   Evaluation evaluation;
   std::optional<Rejection> rejection;
-  bool has(const char* badge) const {
-    const std::vector<std::string> badges = evaluation.badges();
-    return std::find(badges.begin(), badges.end(), badge) != badges.end();
-  }
+  bool has(Badge badge) const { return evaluation.earned_badges().has(badge); }
 };
 
 class TrialTest : public testing::Test {
@@ -159,7 +156,7 @@ TEST_F(TrialTest, AnHonestKernelPassesWithItsBadges) {
   const Outcome outcome = verdict(instruments);
   EXPECT_EQ(outcome.rejection, std::nullopt);
   const Evaluation& result = outcome.evaluation;
-  EXPECT_EQ(result.badges(), (std::vector<std::string>{"strict", "robust", "deterministic"}));
+  EXPECT_EQ(result.earned_badges(), (Badges{Badge::strict, Badge::robust, Badge::deterministic}));
   EXPECT_EQ(result.badge_notes, "");
   EXPECT_EQ(result.timing->samples_ns.size(), 60u);
   EXPECT_EQ(result.timing->median_ns, kernel_ns);
@@ -206,7 +203,7 @@ TEST_F(TrialTest, AWrongResultEndsTheTrial) {
   EXPECT_LT(instruments.candidate_runs, 40);  // it may have met stress inputs first
   EXPECT_LT(instruments.reference_runs, 60);
   EXPECT_FALSE(outcome.evaluation.timing);
-  EXPECT_TRUE(outcome.evaluation.badges().empty());
+  EXPECT_TRUE(outcome.evaluation.earned_badges().empty());
 }
 
 // A kernel that gains needs to be fast in half of its runs: one of the judged ones shows it.
@@ -230,7 +227,7 @@ TEST_F(TrialTest, ExactWhileItIsAskedGainsNeitherBadgeNorErrors) {
           [&](const Sight& sight) { return sight.launches < exact_runs ? exact() : sloppy(); },
           seed);
       EXPECT_EQ(outcome.evaluation.status, Status::passed);
-      EXPECT_FALSE(outcome.has("strict")) << exact_runs;
+      EXPECT_FALSE(outcome.has(Badge::strict)) << exact_runs;
       EXPECT_EQ(outcome.evaluation.errors->worst_strict_ratio, 20) << exact_runs;
     }
   }
@@ -247,8 +244,8 @@ TEST_F(TrialTest, RobustAtFirstGainsNoBadge) {
           },
           seed);
       EXPECT_EQ(outcome.evaluation.status, Status::passed);
-      EXPECT_FALSE(outcome.has("robust")) << robust_runs;
-      EXPECT_TRUE(outcome.has("strict"));
+      EXPECT_FALSE(outcome.has(Badge::robust)) << robust_runs;
+      EXPECT_TRUE(outcome.has(Badge::strict));
       EXPECT_NE(outcome.evaluation.badge_notes.find("robust: "), std::string::npos);
     }
   }
@@ -263,7 +260,7 @@ TEST_F(TrialTest, OneStressCaseIsEnough) {
                         .rejection = Rejection{Status::wrong_result, "3 elements", ""}};
         },
         seed);
-    EXPECT_FALSE(outcome.has("robust")) << seed;
+    EXPECT_FALSE(outcome.has(Badge::robust)) << seed;
   }
 }
 
@@ -282,7 +279,7 @@ TEST_F(TrialTest, DifferentOutputsForEqualInputsCostTheBadge) {
   const Outcome outcome =
       verdict([&](const Sight&) { return Output{.digest = std::to_string(run++)}; });
   EXPECT_EQ(outcome.evaluation.status, Status::passed);
-  EXPECT_FALSE(outcome.has("deterministic"));
+  EXPECT_FALSE(outcome.has(Badge::deterministic));
   EXPECT_EQ(outcome.evaluation.badge_notes, "deterministic: repeated runs differ");
   // Each was judged for itself.
   EXPECT_EQ(outcome.evaluation.seeds.size(), 60u + 4u);
@@ -293,7 +290,7 @@ TEST_F(TrialTest, WhatIsRememberedInOneProcessIsNotInTheOther) {
     // From run to run another result, but for the same inputs in the same process.
     return Output{.digest = std::to_string(sight.process) + std::to_string(sight.input.seed)};
   });
-  EXPECT_FALSE(outcome.has("deterministic"));
+  EXPECT_FALSE(outcome.has(Badge::deterministic));
 }
 
 TEST_F(TrialTest, StrictMayTakeTwiceTheLibrarysErrors) {
@@ -301,18 +298,18 @@ TEST_F(TrialTest, StrictMayTakeTwiceTheLibrarysErrors) {
   FakeInstruments instruments(kernel);
   instruments.library_strict_ratio = 2;
   const Outcome good = verdict(instruments);
-  EXPECT_TRUE(good.has("strict"));
+  EXPECT_TRUE(good.has(Badge::strict));
   EXPECT_DOUBLE_EQ(*good.evaluation.evidence->strict_share, 0.75);
   FakeInstruments others(kernel);
   others.library_strict_ratio = 1;
-  EXPECT_FALSE(verdict(others).has("strict"));
+  EXPECT_FALSE(verdict(others).has(Badge::strict));
 }
 
 TEST_F(TrialTest, StrictAsksForFp32) {
   problem = make_matmul_fp16(64, 64, 64);
   references.clear();
   const Outcome outcome = verdict([](const Sight&) { return exact(); });
-  EXPECT_FALSE(outcome.has("strict"));
+  EXPECT_FALSE(outcome.has(Badge::strict));
   EXPECT_EQ(outcome.evaluation.badge_notes, "strict asks for an FP32 output");
 }
 
@@ -342,19 +339,19 @@ TEST_F(TrialTest, WhatIsTimedBesideOthersIsJudgedAndWatchedAlike) {
   ASSERT_EQ(honest.evaluation.references.size(), 2u);
   EXPECT_EQ(honest.evaluation.references[1].kernel_samples_ns.size(), 60u);
   EXPECT_EQ(honest.evaluation.references[1].timing.samples_ns.size(), 60u);
-  EXPECT_EQ(honest.evaluation.badges().size(), 3u);
+  EXPECT_EQ(honest.evaluation.earned_badges().list().size(), 3u);
 
   const Outcome fast =
       verdict([](const Sight& sight) { return sight.beside_external ? sloppy() : exact(); });
   EXPECT_EQ(fast.evaluation.status, Status::passed);
-  EXPECT_FALSE(fast.has("strict"));
+  EXPECT_FALSE(fast.has(Badge::strict));
   EXPECT_EQ(fast.evaluation.errors->worst_strict_ratio, 20);
 
   const Outcome overflows = verdict([](const Sight& sight) {
     if (!sight.beside_external || sight.input.stress_case < 0) return exact();
     return Output{.digest = "no", .rejection = Rejection{Status::wrong_result, "NaN", ""}};
   });
-  EXPECT_FALSE(overflows.has("robust"));
+  EXPECT_FALSE(overflows.has(Badge::robust));
 
   const Outcome forged = verdict([](const Sight& sight) {
     Output output;
@@ -390,7 +387,7 @@ TEST_F(TrialTest, ASharedGpuAccusesNobodyAndGivesNoBadge) {
   instruments.reference_ns = 5000000;  // beside others' work
   const Outcome outcome = verdict(instruments);
   EXPECT_EQ(outcome.evaluation.status, Status::passed);
-  EXPECT_TRUE(outcome.evaluation.badges().empty());
+  EXPECT_TRUE(outcome.evaluation.earned_badges().empty());
   EXPECT_EQ(outcome.evaluation.badge_notes,
             "strict: not given on a shared GPU; robust: not given on a shared GPU; "
             "deterministic: not given on a shared GPU");
@@ -406,7 +403,7 @@ TEST_F(TrialTest, ARunThatWasThrownAwayIsNoRepeat) {
   FakeInstruments instruments([](const Sight&) { return exact(); });
   instruments.throttled_runs = 60;
   const Outcome outcome = verdict(instruments);
-  EXPECT_TRUE(outcome.has("deterministic"));
+  EXPECT_TRUE(outcome.has(Badge::deterministic));
   EXPECT_EQ(outcome.evaluation.timing->samples_ns.size(), 60u);
 }
 
@@ -420,7 +417,7 @@ TEST_F(TrialTest, ErrorsAloneNeedNoTimes) {
   EXPECT_EQ(trial.judge_without_times(errors_schedule(problem, options)), std::nullopt);
   trial.award_badges();
   result.status = Status::passed;
-  EXPECT_EQ(result.badges().size(), 3u);
+  EXPECT_EQ(result.earned_badges().list().size(), 3u);
   EXPECT_EQ(result.seeds.size(), 8u);
   EXPECT_FALSE(result.timing);
   ASSERT_EQ(result.references.size(), 1u);

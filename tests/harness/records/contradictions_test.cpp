@@ -55,7 +55,7 @@ Evaluation honest(const std::string& kernel) {
   errors.truth_rms = 2.516e-05;
   errors.worst_tolerance_ratio = 5.4e-08;
   evaluation.errors = errors;
-  evaluation.strict = evaluation.robust = evaluation.deterministic = true;
+  evaluation.badges = {Badge::strict, Badge::robust, Badge::deterministic};
   evaluation.evidence.emplace();
   evaluation.evidence->strict_share = 5.4e-06;
   for (const StressCase& stress : problem.stress_cases) {
@@ -140,9 +140,9 @@ const Forgery forgeries[] = {
     {"rows/0/repeated_headline_ns", "[1517000]",
      "rows[0] (softmax/a_kernel): repeated_headline_ns:"},
     {"rows/0/badges", "[\"strict\", \"robust\", \"deterministic\", \"fastest\"]",
-     "rows[0] (softmax/a_kernel): badges: 'fastest' is no badge"},
-    {"rows/0/badges", "[\"strict\", \"strict\", \"robust\", \"deterministic\"]",
-     "rows[0] (softmax/a_kernel): badges: one is there twice"},
+     "rows[0].badges[3]: expected one of strict, robust, deterministic"},
+    {"rows/0/badges", "[\"strict\", \"strict\", \"robust\"]",
+     "rows[0].badges[1]: strict is there twice"},
     {"rows/0/badges", "[\"robust\", \"deterministic\"]",
      "rows[0] (softmax/a_kernel): badges: strict is missing"},
     {"rows/0/badge_notes", "\"strict: an element misses\"",

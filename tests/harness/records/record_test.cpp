@@ -15,7 +15,7 @@ BenchRow row(const std::string& problem, const std::string& kernel, std::int64_t
   one.kernel = kernel;
   one.sha256 = "0123";
   one.status = Status::passed;
-  one.badges = {"strict", "robust"};
+  one.badges = {Badge::strict, Badge::robust};
   one.measured = "2026-11-21";
   one.median_ns = median_ns;
   one.ceiling_ns = 500'000;

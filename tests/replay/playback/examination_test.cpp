@@ -41,7 +41,7 @@ json::object honest_record(const Header& header) {
   evaluation.errors->rms = 2.37e-12;
   evaluation.errors->truth_rms = 2.516e-05;
   evaluation.errors->worst_tolerance_ratio = 5.4e-08;
-  evaluation.strict = evaluation.robust = evaluation.deterministic = true;
+  evaluation.badges = {Badge::strict, Badge::robust, Badge::deterministic};
   evaluation.evidence.emplace();
   evaluation.evidence->strict_share = 5.4e-06;
   for (const StressCase& stress : problem.stress_cases) {

@@ -15,7 +15,7 @@ Evaluation measured() {
   Evaluation evaluation;
   evaluation.problem = "softmax";
   evaluation.status = Status::passed;
-  evaluation.strict = evaluation.deterministic = true;
+  evaluation.badges = {Badge::strict, Badge::deterministic};
   evaluation.resources = {{"a", 40, 0, 0, 8, 4, {}}, {"b", 255, 0, 0, 0, 0, {}}};
   evaluation.errors = ErrorStats{};
   evaluation.errors->max_abs = 9.2e-6;

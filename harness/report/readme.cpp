@@ -1,0 +1,61 @@
+#include "harness/report/readme.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "harness/base/files.h"
+#include "harness/base/markdown.h"
+#include "harness/project/recorded.h"
+#include "harness/records/published.h"
+#include "harness/records/record.h"
+#include "harness/records/report.h"
+#include "harness/records/signature.h"
+#include "harness/report/published_runs.h"
+
+namespace rekernel {
+
+namespace {
+
+std::size_t references_timed(const Bench& bench) {
+  std::size_t count = 0;
+  for (const BenchRow& row : bench.rows) count += row.references.size();
+  return count;
+}
+
+Result<std::string> result_tables(const std::filesystem::path& root) {
+  Result<std::map<std::string, PublishedFigures>> published = load_published(root);
+  if (!published) return published.error();
+  std::vector<Bench> benches;
+  for (const std::filesystem::path& path : recorded_benches(root)) {
+    Result<Bench> bench = load_record(root, path);
+    if (!bench) return bench.error();
+    benches.push_back(std::move(*bench));
+  }
+  // First the device on which the kernels were timed beside most.
+  std::ranges::stable_sort(benches, std::ranges::greater(), references_timed);
+  std::string text;
+  for (const Bench& bench : benches) {
+    text += "\n" + to_markdown(bench_table(bench, *published)) + "\n" +
+            markdown_text(bench_caption(bench)) + ".\n";
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+Result<std::string> generated_readme(const std::filesystem::path& root) {
+  Result<std::string> readme = read_file(root / "README.md");
+  if (!readme) return readme.error();
+  Result<std::string> tables = result_tables(root);
+  if (!tables) return tables.error();
+  Result<Ok> replaced = replace_section(*readme, "results", *tables, "README.md");
+  if (!replaced) return replaced.error();
+  Result<std::vector<ReplayedSearch>> runs = published_runs(root);
+  if (!runs) return runs.error();
+  replaced = replace_section(*readme, "published-runs", published_runs_markdown(*runs) + "\n",
+                             "README.md");
+  if (!replaced) return replaced.error();
+  return readme;
+}
+
+}  // namespace rekernel

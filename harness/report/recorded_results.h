@@ -1,0 +1,36 @@
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/records/published.h"
+#include "harness/records/record.h"
+#include "harness/terminal/tables.h"
+#include "ops/result.h"
+#include "replay/playback/replayer.h"
+
+namespace rekernel {
+
+/// All that is recorded of times: a bench file for each GPU, and the searches that stand beside a
+/// published run.
+struct RecordedResults {
+  std::map<std::string, PublishedFigures> published;
+  std::vector<std::pair<std::filesystem::path, Bench>> benches;  ///< by path, from the root
+  std::vector<ReplayedSearch> published_runs;
+};
+
+/// The error names the file that cannot be read.
+Result<RecordedResults> load_results(const std::filesystem::path& root);
+
+/// A bench's table, its caption, and what the verdicts and references have to say.
+std::string bench_text(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
+                       const TableFormat& format);
+/// The rows of all benches, with the device in front.
+Table bench_table_of_all(const RecordedResults& results);
+/// {"benches": […], "published_runs": […]}, each in the shape in which it is recorded and replayed.
+boost::json::object to_json(const RecordedResults& results);
+
+}  // namespace rekernel

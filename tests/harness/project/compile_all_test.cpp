@@ -1,0 +1,72 @@
+#include "harness/project/compile_all.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+namespace rekernel {
+namespace {
+
+CompileCheck check(const std::string& target) { return {"softmax/mine", target, {}, {}, {}, {}}; }
+
+TEST(CompileText, SaysWhatWasSkippedAndDoesNotCountItAsAFailure) {
+  std::vector<CompileCheck> checks{check("sm_80"), check("sm_103a")};
+  checks[0].resources = {{"softmax", 32, 128, 80, 4, 8, {}}};
+  checks[1].skipped = "NVRTC 12.6 does not know sm_103a";
+  EXPECT_TRUE(all_compile(checks));
+  EXPECT_EQ(compile_text(checks, {}),
+            "candidate     target   kernel   registers  static shared  stack  spills  verdict\n"
+            "softmax/mine  sm_80    softmax         32            128     80      12  compiles\n"
+            "softmax/mine  sm_103a                                                    skipped\n"
+            "skipped: NVRTC 12.6 does not know sm_103a\n");
+  EXPECT_EQ(compile_text(checks, {.csv = true}),
+            "candidate,target,kernel,registers,static shared,stack,spills,verdict,error\n"
+            "softmax/mine,sm_80,softmax,32,128,80,12,compiles,\n"
+            "softmax/mine,sm_103a,,,,,,skipped,\n");
+  EXPECT_EQ(compile_json(checks).at(1).at("skipped"), "NVRTC 12.6 does not know sm_103a");
+}
+
+TEST(CompileText, NamesEveryFailureOnceMore) {
+  std::vector<CompileCheck> checks{check("sm_80"), check("sm_89")};
+  checks[1].error = "does not compile";
+  EXPECT_FALSE(all_compile(checks));
+  const std::string text = compile_text(checks, {});
+  EXPECT_NE(text.find("\nsoftmax/mine for sm_89: does not compile\n"), std::string::npos) << text;
+  EXPECT_EQ(skipped_text(checks), "");
+}
+
+TEST(CompileText, TellsOneErrorOnceForAllTargets) {
+  std::vector<CompileCheck> checks{check("sm_80"), check("sm_89"), check("sm_90a")};
+  for (CompileCheck& one : checks) {
+    one.error = "does not compile for " + one.target +
+                " (NVRTC_ERROR_COMPILATION):\nkernel.cu(1): error: \"a\nsoftmax/mine: passed\"\n";
+  }
+  checks[2].error = "not compiled within 45 s";
+  const std::vector<CompilerWords> failures = compile_failures(checks);
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_EQ(failures[0].where(), "softmax/mine for sm_80, sm_89");
+  const std::string text = compile_text(checks, {});
+  EXPECT_NE(text.find("\nsoftmax/mine for sm_80, sm_89: does not compile "
+                      "(NVRTC_ERROR_COMPILATION): kernel.cu(1): error: \"a\n"
+                      "  | does not compile (NVRTC_ERROR_COMPILATION):\n"
+                      "  | kernel.cu(1): error: \"a\n"
+                      "  | softmax/mine: passed\"\n"
+                      "softmax/mine for sm_90a: not compiled within 45 s\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(compile_text(checks, {.csv = true}).find(",failed,not compiled within 45 s\n"),
+            std::string::npos);
+}
+
+TEST(CompileText, ShowsWarningsOnceForAllTargets) {
+  std::vector<CompileCheck> checks{check("sm_80"), check("sm_89")};
+  checks[0].warnings = checks[1].warnings = "kernel.cu(3): warning: odd";
+  EXPECT_TRUE(all_compile(checks));
+  const std::string text = compile_text(checks, {});
+  EXPECT_NE(text.find("softmax/mine for sm_80, sm_89: warnings:\n  | kernel.cu(3): warning: odd\n"),
+            std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace rekernel

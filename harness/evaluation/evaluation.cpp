@@ -156,6 +156,7 @@ constexpr std::tuple evaluation_fields{
     // What follows is in no evaluation that was recorded before it was kept.
     field("harness", &Evaluation::harness, Text{64}, unless_empty),
     field("evidence", &Evaluation::evidence, Nested{evidence_fields}, unless_empty),
+    field("stress_left_out", &Evaluation::stress_left_out, List{Text{256}, 0, 64}, unless_empty),
     measured_ceilings,
     field("repeated_headline_ns", &Evaluation::repeated_headline_ns, samples, unless_empty)};
 

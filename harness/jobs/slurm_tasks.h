@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/evaluation/evaluate.h"
+#include "harness/evaluation/report.h"
 #include "harness/jobs/job_folder.h"
 #include "harness/jobs/node_record.h"
 #include "harness/jobs/slurm_batches.h"

@@ -93,12 +93,7 @@ Result<Header> new_header(const std::string& name, const SearchFile& file, const
                           const std::map<std::string, std::string>& toolchain) {
   const std::string where = "search " + name;
   const Problem* problem = find_problem(file.problem);
-  if (!problem) {
-    std::string known;
-    for (const Problem& one : catalog()) known += (known.empty() ? "" : ", ") + one.id;
-    return Error{where + ": unknown problem '" + one_line(file.problem, 64) +
-                 "': expected one of " + known};
-  }
+  if (!problem) return Error{where + ": " + unknown_problem(file.problem).message};
   Header header;
   header.name = name;
   header.problem = file.problem;

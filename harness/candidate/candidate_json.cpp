@@ -141,9 +141,7 @@ class PlanReader {
     candidate_.problem = reader.string(64);
     buffers_.problem = find_problem(candidate_.problem);
     if (buffers_.problem) return;
-    std::string known;
-    for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
-    reader.fail("unknown problem " + json_quoted(candidate_.problem) + "; known: " + known);
+    reader.fail(unknown_problem(candidate_.problem).message);
   }
 
   static std::string read_candidate_name(JsonReader reader) {

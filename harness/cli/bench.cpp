@@ -14,9 +14,9 @@
 #include "harness/cli/references.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
-#include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
 #include "replay/evaluation_pool.h"
 
@@ -38,7 +38,6 @@ bool is_asked_for(const std::filesystem::path& folder, const std::vector<std::st
 Result<Ok> check_names(const std::vector<std::filesystem::path>& folders,
                        const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (find_problem(name)) continue;
     const bool found = std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
       return is_asked_for(folder, {name});
     });
@@ -47,10 +46,11 @@ Result<Ok> check_names(const std::vector<std::filesystem::path>& folders,
       return Error{"unknown kernel '" + name +
                    "': expected PROBLEM/NAME of a folder in generated/"};
     }
-    std::string known;
-    for (const Problem& problem : catalog()) known += (known.empty() ? "" : ", ") + problem.id;
-    return Error{"unknown problem '" + name + "': expected one of " + known +
-                 ", or a kernel as PROBLEM/NAME"};
+    if (find_problem(name)) {
+      return Error{"no kernel of " + name + " is in generated/: `rekernel new " + name +
+                   " NAME` makes one"};
+    }
+    return Error{unknown_problem(name).message + ", and kernels are written PROBLEM/NAME"};
   }
   return Ok{};
 }
@@ -115,6 +115,18 @@ EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions&
   return evaluate;
 }
 
+/// Of a problem that no library solves, where PyTorch is not timed: a reference that says so, so
+/// that its row is known to be without a percentage.
+Evaluation with_missing_headline(Evaluation evaluation, const BenchOptions& options) {
+  if (options.pytorch || !evaluation.timing || !evaluation.references.empty()) return evaluation;
+  ReferenceResult missing;
+  missing.id = pytorch_ids(*find_problem(evaluation.problem)).front();
+  missing.unavailable = options.without_pytorch;
+  evaluation.references.push_back(std::move(missing));
+  note_judge(evaluation);
+  return evaluation;
+}
+
 }  // namespace
 
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options) {
@@ -150,7 +162,7 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   Result<Ok> taken = Ok{};
   task.settle = [&](std::size_t, const EvaluationReport& report) {
     note_device(bench, report);
-    bench.rows.push_back(bench_row(report.evaluation, toolchain));
+    bench.rows.push_back(bench_row(with_missing_headline(report.evaluation, options), toolchain));
     // A candidate that does not compile may come before any that names the GPU.
     if (options.arrived && !bench.device_name.empty()) taken = options.arrived(bench);
     return taken.ok();
@@ -252,6 +264,8 @@ int bench_command(const std::vector<std::string>& arguments) {
   if (pytorch == "on" && !bench_options.pytorch) {
     return bad_input({"--pytorch on: python3 here cannot import torch"});
   }
+  bench_options.without_pytorch =
+      pytorch == "off" ? "--pytorch off" : "python3 here cannot import torch";
 
   std::filesystem::path recorded;
   if (parsed.flag("record")) {  // row by row: what is measured stays, whatever ends the run

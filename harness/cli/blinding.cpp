@@ -9,8 +9,8 @@
 #include "harness/cli/command.h"
 #include "harness/cli/references.h"
 #include "harness/evaluation/launcher.h"
-#include "harness/records/table.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/table.h"
 
 namespace rekernel {
 
@@ -62,7 +62,7 @@ int blinding_command(const std::vector<std::string>& arguments) {
   if (parsed.exit_status) return *parsed.exit_status;
   const std::string& id = parsed.get<std::string>("problem");
   const Problem* problem = find_problem(id);
-  if (!problem) return bad_input({"unknown problem '" + id + "': `rekernel list` names them"});
+  if (!problem) return bad_input(unknown_problem(id));
   const int runs = parsed.get<int>("runs");
   if (runs < 20 || runs > 5000) return bad_input({"--runs: expected 20 to 5000"});
   const int gap = parsed.get<int>("planted-gap");

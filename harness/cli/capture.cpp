@@ -12,8 +12,8 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
-#include "harness/records/report.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/report.h"
 
 namespace rekernel {
 
@@ -74,10 +74,7 @@ int capture_command(const std::vector<std::string>& arguments) {
     return bad_input({"capture: expected a problem and a program"});
   }
   const Problem* problem = find_problem(parsed.get<std::string>("problem"));
-  if (!problem) {
-    return bad_input({"unknown problem '" + parsed.get<std::string>("problem") +
-                      "'; `rekernel list` names them"});
-  }
+  if (!problem) return bad_input(unknown_problem(parsed.get<std::string>("problem")));
   CaptureRequest request;
   request.program = parsed.get<std::string>("program");
   if (parsed.has("function")) request.function = parsed.get<std::string>("function");

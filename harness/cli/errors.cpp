@@ -16,8 +16,8 @@
 #include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
-#include "harness/records/record.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/record.h"
 #include "replay/evaluation_pool.h"
 
 namespace rekernel {
@@ -130,12 +130,12 @@ class ErrorMeasurement {
 Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed) {
   std::vector<const Problem*> problems;
   if (!parsed.has("problem")) {
-    for (const Problem& problem : catalog()) problems.push_back(&problem);
+    for (const Problem& problem : published_problems()) problems.push_back(&problem);
     return problems;
   }
   for (const std::string& id : parsed.get<std::vector<std::string>>("problem")) {
     const Problem* problem = find_problem(id);
-    if (!problem) return Error{"unknown problem '" + id + "'; `rekernel list` names them"};
+    if (!problem) return unknown_problem(id);
     problems.push_back(problem);
   }
   return problems;

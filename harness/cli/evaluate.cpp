@@ -11,8 +11,8 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
-#include "harness/records/report.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/report.h"
 #include "reference/pytorch.h"
 
 namespace rekernel {
@@ -83,6 +83,10 @@ void print_times(const Evaluation& evaluation) {
               << milliseconds(reference.timing.median_ns) << " ms";
     if (!reference.details.empty()) std::cout << ", " << reference.details;
     std::cout << "\n";
+  }
+  if (evaluation.references.empty() && library_reference_ids(evaluation.problem).empty()) {
+    std::cout << "  nothing to compare with: no library here solves " << evaluation.problem
+              << "; --pytorch times PyTorch beside it\n";
   }
 }
 

@@ -24,11 +24,7 @@ int new_command(const std::vector<std::string>& arguments) {
   }
   const std::string id = parsed.get<std::string>("problem");
   const Problem* problem = find_problem(id);
-  if (!problem) {
-    std::string known;
-    for (const Problem& one : catalog()) known += (known.empty() ? "" : ", ") + one.id;
-    return bad_input({"unknown problem '" + id + "': expected one of " + known});
-  }
+  if (!problem) return bad_input(unknown_problem(id));
   const Candidate candidate = scaffold_candidate(*problem, parsed.get<std::string>("name"));
   const std::string plan = candidate_json(candidate);
   // The name comes from the command line: let the one validation judge it.

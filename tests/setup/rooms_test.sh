@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-rooms=(ops base process gpu candidate compile capture export device evaluation jobs records audit)
+rooms=(ops base problems process gpu candidate compile capture export device evaluation jobs records audit)
 declare -A order
 for i in "${!rooms[@]}"; do order[${rooms[i]}]=$i; done
 

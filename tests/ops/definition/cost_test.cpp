@@ -86,6 +86,21 @@ TEST(ReadWhole, IsWhatEveryMethodReads) {
   EXPECT_FALSE(reads_whole("y[i] = sum(k : k < 3) x[k]"));
 }
 
+TEST(ReadWhole, WindowsLeaveNoGaps) {
+  const auto windows = [](const std::string& place) {
+    return is_read_whole(
+        definition_of({tensor("x", DType::f32, {12}), output("y", DType::f32, {4})},
+                      {"y[i] = sum(r < 3) x[" + place + " else 0]"}),
+        "x");
+  };
+  EXPECT_TRUE(windows("3 * i + r"));
+  EXPECT_TRUE(windows("(3 - i) * 3 + 2 - r"));
+  EXPECT_TRUE(windows("4 * r + i"));
+  EXPECT_FALSE(windows("2 * i + r")) << "the last ones are not reached";
+  EXPECT_FALSE(windows("4 * i + r")) << "one of four is left out";
+  EXPECT_FALSE(windows("3 * i + r - 1"));
+}
+
 TEST(ReadWhole, GoesThroughStatementsThatAreUsed) {
   const auto through = [](const std::string& last) {
     return is_read_whole(

@@ -43,7 +43,8 @@ boost::json::object describe(const Problem& problem, const std::string& id, int 
                        {"distribution",
                         {{"kind", to_string(tensor.distribution.kind)},
                          {"a", tensor.distribution.a},
-                         {"b", tensor.distribution.b}}}});
+                         {"b", tensor.distribution.b},
+                         {"choices", boost::json::value_from(tensor.distribution.choices)}}}});
   }
   boost::json::object attributes;
   for (const Attribute& attribute : problem.attributes) {
@@ -217,11 +218,14 @@ std::string PytorchReference::Conversation::last_error_line() const {
   return std::string(line == std::string_view::npos ? text : text.substr(line + 1));
 }
 
-std::vector<std::string> pytorch_reference_ids(std::string_view problem) {
-  if (problem.starts_with("conv2d")) {
-    return {"pytorch_eager", "pytorch_compile", "pytorch_eager_fp32"};
+std::vector<std::string> pytorch_reference_ids(const Problem& problem) {
+  std::vector<std::string> ids = {"pytorch_eager", "pytorch_compile"};
+  const auto is_f32 = [](const Tensor* input) { return input->dtype == DType::f32; };
+  const std::vector<const Tensor*> inputs = problem.inputs();
+  if (problem.matrix_products > 0 && std::any_of(inputs.begin(), inputs.end(), is_f32)) {
+    ids.insert(ids.begin(), "pytorch_eager_fp32");
   }
-  return {"pytorch_eager", "pytorch_compile"};
+  return ids;
 }
 
 PytorchReference::PytorchReference(std::unique_ptr<Conversation> conversation,

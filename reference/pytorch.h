@@ -20,9 +20,10 @@
 namespace rekernel {
 
 /// References that PyTorch gives, where `python3` can import it: "pytorch_eager" and
-/// "pytorch_compile", both with PyTorch's default settings, under which convolutions use TF32. For
-/// convolutions also "pytorch_eager_fp32", with TF32 off.
-std::vector<std::string> pytorch_reference_ids(std::string_view problem);
+/// "pytorch_compile", both with PyTorch's default settings, under which convolutions use TF32.
+/// Where inputs in FP32 go into products or convolutions, "pytorch_eager_fp32" stands before them,
+/// with TF32 off. The first is the headline of a problem that no library solves.
+std::vector<std::string> pytorch_reference_ids(const Problem& problem);
 
 /// A `python3` that answers questions about problems (pytorch.py), for as many evaluations as one
 /// likes: it imports PyTorch once, from its start on, and compiles each function once. Destroying

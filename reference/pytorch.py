@@ -2,7 +2,7 @@
 
 A conversation in JSON lines on standard input and output. A question that has a "problem",
   {"problem": "softmax", "mode": "pytorch_eager", "function": "torch.softmax(x, dim=1)",
-   "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b"}}, ...],
+   "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b", "choices"}}, ...],
    "attributes": {...}, "device": 0},
 is answered, once everything is compiled and warm, with {"ready": true, "torch": "2.11.0", ...}
 or {"error": "one line"}. A question {"samples": n, "seed": s} is about the problem and mode asked for
@@ -39,25 +39,54 @@ except ImportError as error:
         answer({"error": f"PyTorch is not installed ({one_line(error)})", "token": json.loads(line)["token"]})
     sys.exit(0)
 
-DTYPES = {"f16": torch.float16, "f32": torch.float32}
+# Older versions lack some.
+DTYPES = {name: getattr(torch, of_torch, None) for name, of_torch in {
+    "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2", "i8": "int8", "i32": "int32", "i64": "int64", "bool": "bool"}.items()}
 
 
 def operator(request):
     """The problem as one PyTorch function of its inputs by name; its attributes are constants of it."""
     inputs = ", ".join(tensor["name"] for tensor in request["tensors"] if tensor["role"] == "input")
     attributes = request["attributes"]
-    return eval(f"lambda {', '.join(attributes)}: lambda {inputs}: {request['function']}")(**attributes)
+    # Functions inside functions: what the expression has of its own, comprehensions too, sees all names.
+    return eval(f"lambda {', '.join(attributes)}: lambda {inputs}: (\n{request['function']}\n)")(**attributes)
+
+
+def has_draws(tensor, kind):
+    """Whether PyTorch draws values of this kind in the tensor's type; others take them from a wider one."""
+    if kind == "integers":
+        return tensor.dtype in (torch.int8, torch.int32, torch.int64, torch.float32)
+    return tensor.dtype in (torch.float32, torch.float16, torch.bfloat16)
 
 
 def draw(tensor, distribution, generator):
-    """New values in place: same addresses, as the harness's own buffers."""
+    """New values in place: same addresses, as the harness's own buffers. Inputs that the problem makes of
+    drawn ones are left as drawn: their values decide no time."""
     kind, a, b = distribution["kind"], distribution["a"], distribution["b"]
-    if kind == "normal":
-        tensor.normal_(a, b, generator=generator)
-    elif kind == "uniform":
-        tensor.uniform_(a, b, generator=generator)
-    else:
+    if kind == "constant":
         tensor.fill_(a)
+        return
+    if kind == "choice":
+        choices = distribution["choices"]
+        which = torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
+        which.uniform_(0, len(choices), generator=generator)
+        drawn = torch.full_like(which, choices[0])
+        for number, value in enumerate(choices[1:], 1):
+            drawn.masked_fill_(which >= number, value)
+        tensor.copy_(drawn)
+        return
+    drawn = tensor
+    if not has_draws(tensor, kind):
+        drawn = torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
+    if kind == "normal":
+        drawn.normal_(a, b, generator=generator)
+    elif kind == "uniform":
+        drawn.uniform_(a, b, generator=generator)
+    else:
+        drawn.random_(int(a), int(b), generator=generator)
+    if drawn is not tensor:
+        tensor.copy_(drawn)
 
 
 class Timer:
@@ -74,6 +103,8 @@ class Timer:
         for tensor in request["tensors"]:
             if tensor["role"] != "input":
                 continue
+            if DTYPES[tensor["dtype"]] is None:
+                raise RuntimeError(f"this PyTorch has no {tensor['dtype']}")
             self.distributions[tensor["name"]] = tensor["distribution"]
             self.inputs[tensor["name"]] = torch.empty(
                 tensor["shape"], dtype=DTYPES[tensor["dtype"]], device="cuda")

@@ -12,8 +12,8 @@
 #include "harness/base/json_fields.h"
 #include "harness/base/markdown.h"
 #include "harness/base/text.h"
-#include "harness/records/record.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/record.h"
 
 namespace rekernel {
 
@@ -121,7 +121,7 @@ std::string subject_name(const std::string& problem, ErrorSource source, const s
 
 Result<PresentSubjects> present_subjects(const fs::path& root) {
   PresentSubjects present;
-  for (const Problem& problem : catalog()) {
+  for (const Problem& problem : published_problems()) {
     Result<std::vector<ErrorSubject>> subjects = error_subjects(root, problem);
     if (!subjects) return subjects.error();
     for (const ErrorSubject& subject : *subjects) {
@@ -378,7 +378,7 @@ Result<std::string> tolerances_page(const fs::path& root) {
   const fs::path path = root / "ops" / "TOLERANCES.md";
   Result<std::string> page = read_file(path);
   if (!page) return page.error();
-  for (const Problem& problem : catalog()) {
+  for (const Problem& problem : published_problems()) {
     std::string tables;
     for (const fs::path& recorded_path : recorded_errors(root)) {
       Result<ErrorsRecord> record = load_errors(recorded_path);

@@ -16,6 +16,12 @@ std::string digest_in(const std::map<std::string, std::string>& digests, const s
   return found == digests.end() ? std::string(digits, '0') : found->second;
 }
 
+/// Zeros where there is no such problem.
+std::string digest_of_problem(const std::string& id) {
+  const auto digests = problem_digests_of(REKERNEL_SOURCE_DIR);
+  return digest_in(digests ? *digests : std::map<std::string, std::string>{}, id);
+}
+
 }  // namespace
 
 const HarnessDigests& harness_digests() {
@@ -31,25 +37,20 @@ std::string harness_digest(const std::string& problem, const std::vector<std::st
   for (const std::string& id : std::set<std::string>(references.begin(), references.end())) {
     of_references += id + " " + digest_in(own.references, id) + "\n";
   }
-  return own.judge + "-" + digest_in(own.problems, problem) + "-" +
+  return own.judge + "-" + digest_of_problem(problem) + "-" +
          sha256_hex(of_references).substr(0, digits);
 }
 
 std::vector<std::string> differing_sources(const HarnessDigests& one, const HarnessDigests& other) {
   std::vector<std::string> names;
   if (one.judge != other.judge) names.emplace_back("the judge");
-  const auto compare = [&](const char* kind, const std::map<std::string, std::string>& these,
-                           const std::map<std::string, std::string>& those) {
-    std::map<std::string, std::string> all = these;
-    all.insert(those.begin(), those.end());
-    for (const auto& [id, digest] : all) {
-      if (digest_in(these, id) != digest_in(those, id)) {
-        names.push_back(std::string(kind) + " " + id);
-      }
+  std::map<std::string, std::string> all = one.references;
+  all.insert(other.references.begin(), other.references.end());
+  for (const auto& [id, digest] : all) {
+    if (digest_in(one.references, id) != digest_in(other.references, id)) {
+      names.push_back("reference " + id);
     }
-  };
-  compare("problem", one.problems, other.problems);
-  compare("reference", one.references, other.references);
+  }
   return names;
 }
 

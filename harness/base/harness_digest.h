@@ -13,10 +13,11 @@ const HarnessDigests& harness_digests();
 
 /// What every result carries, so that times taken by different judges can be told apart: digests of
 /// the judge, of the problem and of the references, joined by hyphens. What is added for other
-/// problems or references changes none of the three.
+/// problems or references changes none of the three. A problem's is of its file as it is now, since
+/// the program reads that when it runs; zeros where there is none.
 std::string harness_digest(const std::string& problem, const std::vector<std::string>& references);
 
-/// "the judge", "problem softmax", "reference cudnn_fp32": what has another digest in the other.
+/// "the judge", "reference cudnn_fp32": what has another digest in the other.
 std::vector<std::string> differing_sources(const HarnessDigests& one, const HarnessDigests& other);
 
 /// Whether the text is one of those; results from before each row had its own have a digest of

@@ -16,8 +16,10 @@ namespace {
 
 constexpr std::size_t shown_digits = 16;
 constexpr std::array folders = {"ops",
+                                "ops/definition",
                                 "reference",
                                 "harness/base",
+                                "harness/problems",
                                 "harness/gpu",
                                 "harness/process",
                                 "harness/candidate",
@@ -25,17 +27,15 @@ constexpr std::array folders = {"ops",
                                 "harness/device",
                                 "harness/evaluation"};
 constexpr std::array endings = {".cpp", ".h", ".py"};
+constexpr const char* folder_of_problems = "ops/problems";
+/// What a problem's file says to people alone.
+constexpr std::array<std::string_view, 2> not_judging = {"title", "source"};
 
-/// What a problem or a reference has for itself.
+/// What a reference has for itself.
 struct Own {
   const char* id;
   std::vector<std::string> files;
 };
-
-const std::vector<Own>& own_of_problems() {
-  static const std::vector<Own> table;
-  return table;
-}
 
 const std::vector<Own>& own_of_references() {
   static const auto of_cudnn = [](const char* file, bool graph) {
@@ -62,11 +62,11 @@ const std::vector<Own>& own_of_references() {
 }
 
 /// Lists and declarations of what stands elsewhere, and what makes these digests: an entry more
-/// changes no verdict. The operators' sizes stand in their own files.
+/// changes no verdict.
 const std::set<std::string>& judging_nothing() {
   static const std::set<std::string> files = {
-      "harness/problems/catalog.h",     "reference/catalog.cpp",
-      "reference/library_references.h",
+      "harness/problems/catalog.cpp",   "harness/problems/catalog.h",
+      "reference/catalog.cpp",          "reference/library_references.h",
       "reference/library_function.cpp",  // what the test of an exported kernel calls
       "reference/library_function.h",   "harness/base/harness_digest.cpp",
       "harness/base/harness_digest.h",  "harness/base/judging_sources.cpp",
@@ -127,22 +127,40 @@ Result<std::map<std::string, std::string>> digests_of(const std::vector<Own>& ta
 Result<HarnessDigests> harness_digests_of(const fs::path& root) {
   const Result<FileDigests> files = file_digests(root);
   if (!files) return files.error();
-  Result<std::map<std::string, std::string>> problems = digests_of(own_of_problems(), *files, root);
-  if (!problems) return problems.error();
   Result<std::map<std::string, std::string>> references =
       digests_of(own_of_references(), *files, root);
   if (!references) return references.error();
 
   // What nobody claims judges every row: a file that was forgotten errs on that side.
   std::set<std::string> claimed = judging_nothing();
-  for (const std::vector<Own>* table : {&own_of_problems(), &own_of_references()}) {
-    for (const Own& own : *table) claimed.insert(own.files.begin(), own.files.end());
-  }
+  for (const Own& own : own_of_references()) claimed.insert(own.files.begin(), own.files.end());
   std::vector<std::string> judge;
   for (const auto& [file, digest] : *files) {
     if (!claimed.contains(file)) judge.push_back(digest);
   }
-  return HarnessDigests{digest_of(std::move(judge)), std::move(*problems), std::move(*references)};
+  return HarnessDigests{digest_of(std::move(judge)), std::move(*references)};
+}
+
+std::string problem_digest(std::string_view text) {
+  return sha256_hex(json_tokens(text, not_judging)).substr(0, shown_digits);
+}
+
+Result<std::map<std::string, std::string>> problem_digests_of(const fs::path& root) {
+  std::map<std::string, std::string> digests;
+  std::error_code failure;
+  for (const auto& group : fs::directory_iterator(root / folder_of_problems, failure)) {
+    if (!group.is_directory()) continue;
+    for (const auto& file : fs::directory_iterator(group.path(), failure)) {
+      if (file.path().extension() != ".json") continue;
+      const Result<std::string> text = read_file(file.path());
+      if (!text) return text.error();
+      digests[file.path().stem().string()] = problem_digest(*text);
+    }
+  }
+  if (failure) {
+    return Error{(root / folder_of_problems).string() + ": cannot be read: " + failure.message()};
+  }
+  return digests;
 }
 
 Result<std::vector<fs::path>> judging_sources(const fs::path& root) {

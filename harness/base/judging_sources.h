@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ops/result.h"
@@ -14,7 +15,6 @@ namespace rekernel {
 /// these folders they lie.
 struct HarnessDigests {
   std::string judge;                              ///< of what judges every row
-  std::map<std::string, std::string> problems;    ///< by id: of what is a problem's alone
   std::map<std::string, std::string> references;  ///< by id
 
   bool operator==(const HarnessDigests&) const = default;
@@ -22,6 +22,13 @@ struct HarnessDigests {
 
 /// Of the sources in a checkout.
 Result<HarnessDigests> harness_digests_of(const std::filesystem::path& root);
+
+/// Of what a problem's file says, sixteen digits too: white space between tokens, the title and the
+/// source do not count.
+std::string problem_digest(std::string_view text);
+
+/// Those of all problems in a checkout, by id.
+Result<std::map<std::string, std::string>> problem_digests_of(const std::filesystem::path& root);
 
 /// The files and folders from which harness_digests_of() makes them.
 Result<std::vector<std::filesystem::path>> judging_sources(const std::filesystem::path& root);

@@ -240,9 +240,59 @@ class PythonLexer {
   std::string lines_;
 };
 
+/// Of the token at the start of a text that is not empty, or of its white space.
+std::size_t json_token_length(std::string_view text) {
+  constexpr std::string_view punctuation = "{}[]:,";
+  constexpr std::string_view blanks = " \t\r\n\v\f";
+  const std::size_t all = text.size();
+  if (blanks.find(text[0]) != std::string_view::npos) {
+    return std::min(text.find_first_not_of(blanks), all);
+  }
+  if (punctuation.find(text[0]) != std::string_view::npos) return 1;
+  if (text[0] != '"') {
+    constexpr std::string_view ends = "{}[]:,\" \t\r\n\v\f";
+    return std::min(text.find_first_of(ends), all);
+  }
+  for (std::size_t at = 1; at < all; ++at) {
+    if (text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      return at + 1;
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string cpp_tokens(std::string_view source) { return CppLexer(source).tokens(); }
 std::string python_tokens(std::string_view source) { return PythonLexer(source).tokens(); }
+
+std::string json_tokens(std::string_view text, std::span<const std::string_view> without) {
+  std::string tokens;
+  int depth = 0;
+  bool is_key = false, is_left_out = false;
+  while (!text.empty()) {
+    const std::string_view token = text.substr(0, json_token_length(text));
+    text.remove_prefix(token.size());
+    const char first = token.front();
+    if (is_blank(first) || first == '\n') continue;
+    if (first == '{' || first == '[') ++depth;
+    if (first == '}' || first == ']') --depth;
+    if (depth == 0) is_left_out = false;
+    if (depth == 1 && (first == ',' || first == '{')) {
+      is_key = true;
+      is_left_out = false;
+    } else if (is_key) {
+      is_key = false;
+      is_left_out = std::any_of(without.begin(), without.end(), [&](std::string_view name) {
+        return token == '"' + std::string(name) + '"';
+      });
+    }
+    if (is_left_out || first == ',') continue;
+    tokens += token;
+    tokens += end_of_token;
+  }
+  return tokens;
+}
 
 }  // namespace rekernel

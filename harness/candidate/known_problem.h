@@ -7,8 +7,7 @@
 
 namespace rekernel {
 
-/// The problem of the catalogue with this id. The error names the id that was probably meant, and
-/// all that there are.
+/// The problem of the catalogue with this id, or why there is none (unknown_problem).
 Result<const Problem*> known_problem(const std::string& id);
 
 }  // namespace rekernel

@@ -81,6 +81,8 @@ int bench_command(const std::vector<std::string>& arguments) {
   if (!devices) return bad_input(devices.error());
   bench_options.devices = std::move(*devices);
   bench_options.pytorch = pytorch != "off" && pytorch_is_installed();
+  bench_options.without_pytorch =
+      pytorch == "off" ? "--pytorch off" : "python3 here cannot import torch";
   if (pytorch == "on" && !bench_options.pytorch) {
     return bad_input({"--pytorch on: python3 here cannot import torch"});
   }

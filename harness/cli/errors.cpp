@@ -15,14 +15,9 @@
 #include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
-#include "harness/measuring/references.h"
-#include "harness/project/root.h"
-#include "harness/records/record.h"
-#include "harness/terminal/arguments.h"
-#include "harness/terminal/exit_status.h"
-#include "harness/terminal/progress.h"
 #include "harness/problems/catalog.h"
-#include "replay/evaluator/evaluation_pool.h"
+#include "harness/records/record.h"
+#include "replay/evaluation_pool.h"
 
 namespace rekernel {
 
@@ -134,7 +129,7 @@ class ErrorMeasurement {
 Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed) {
   std::vector<const Problem*> problems;
   if (!parsed.has("problem")) {
-    for (const Problem& problem : catalog()) problems.push_back(&problem);
+    for (const Problem& problem : published_problems()) problems.push_back(&problem);
     return problems;
   }
   for (const std::string& id : parsed.get<std::vector<std::string>>("problem")) {

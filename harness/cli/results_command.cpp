@@ -9,12 +9,12 @@
 #include "harness/cli/command.h"
 #include "harness/cli/leaderboard.h"
 #include "harness/cli/recorded.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "harness/problems/catalog.h"
-#include "replay/playback/replayer.h"
+#include "replay/replayer.h"
 
 namespace rekernel {
 
@@ -131,7 +131,7 @@ int merge_results(const fs::path& root, const std::vector<std::string>& files,
 int show_best(const fs::path& root, const std::vector<std::string>& problems,
               const ParsedArguments& parsed) {
   for (const std::string& id : problems) {
-    if (!find_problem(id)) return bad_input({"unknown problem '" + id + "'"});
+    if (!find_problem(id)) return bad_input(unknown_problem(id));
   }
   if (parsed.flag("markdown")) {
     const Result<std::string> markdown = leaderboard_markdown(root, problems);

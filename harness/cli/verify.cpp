@@ -11,24 +11,12 @@
 #include "harness/base/utf8.h"
 #include "harness/cli/command.h"
 #include "harness/compile/compiler_message.h"
-#include "harness/project/candidates.h"
-#include "harness/project/compile_all.h"
-#include "harness/project/recorded.h"
-#include "harness/project/root.h"
-#include "harness/project/unfinished_searches.h"
-#include "harness/pull_request/comment.h"
-#include "harness/pull_request/pull_request.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/noise.h"
 #include "harness/records/signature.h"
-#include "harness/report/generated_parts.h"
-#include "harness/report/pictures.h"
-#include "harness/terminal/arguments.h"
-#include "harness/terminal/exit_status.h"
-#include "harness/terminal/progress.h"
-#include "harness/problems/catalog.h"
-#include "replay/playback/recorded_bench.h"
-#include "replay/playback/replayer.h"
+#include "replay/recorded_bench.h"
+#include "replay/replayer.h"
 
 namespace rekernel {
 
@@ -121,9 +109,9 @@ void check_compilation(const std::vector<CompileCheck>& checks, Complaints& comp
   }
 }
 
-void check_every_problem_has_a_kernel(const std::vector<Candidate>& candidates,
-                                      Complaints& complaints) {
-  for (const Problem& problem : catalog()) {
+void check_published_problems_have_kernels(const std::vector<Candidate>& candidates,
+                                           Complaints& complaints) {
+  for (const Problem& problem : published_problems()) {
     const bool has_one = std::any_of(candidates.begin(), candidates.end(),
                                      [&](const auto& one) { return one.problem == problem.id; });
     if (!has_one) complaints.push_back("generated/" + problem.id + ": no kernel");
@@ -241,7 +229,7 @@ int verify_project(const std::filesystem::path& root) {
   Complaints complaints;
   const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
   check_compilation(checks, complaints);
-  check_every_problem_has_a_kernel(*candidates, complaints);
+  check_published_problems_have_kernels(*candidates, complaints);
   const RecordedCandidates recorded = check_trajectories(root, *candidates, complaints);
   if (Result<Ok> read = check_results(root, *candidates, recorded, complaints); !read) {
     return bad_input(read.error());

@@ -32,8 +32,8 @@ Result<Ok> write_digests(const std::string& root, const std::string& out,
   if (!digests) return digests.error();
   const Result<std::vector<std::filesystem::path>> sources = judging_sources(root);
   if (!sources) return sources.error();
-  const std::string text = "\"" + digests->judge + "\",\n" + initialiser(digests->problems) +
-                           ",\n" + initialiser(digests->references) + "\n";
+  const std::string text =
+      "\"" + digests->judge + "\",\n" + initialiser(digests->references) + "\n";
   std::string dependencies = in_depfile(out) + ":";
   for (const std::filesystem::path& source : *sources) {
     dependencies += " " + in_depfile(source.string());

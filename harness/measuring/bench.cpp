@@ -64,6 +64,18 @@ EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions&
   return evaluate;
 }
 
+/// Of a problem that no library solves, where PyTorch is not timed: a reference that says so, so
+/// that its row is known to be without a percentage.
+Evaluation with_missing_headline(Evaluation evaluation, const BenchOptions& options) {
+  if (options.pytorch || !evaluation.timing || !evaluation.references.empty()) return evaluation;
+  ReferenceResult missing;
+  missing.id = pytorch_ids(*find_problem(evaluation.problem)).front();
+  missing.unavailable = options.without_pytorch;
+  evaluation.references.push_back(std::move(missing));
+  note_judge(evaluation);
+  return evaluation;
+}
+
 }  // namespace
 
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options) {
@@ -79,7 +91,7 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
     place.launcher = std::make_unique<LocalLauncher>(
         place.pytorch.get(), [&](const std::string& holder) { progress.show(holder); });
   }
-  std::vector<EvaluationWorker> workers;
+  std::vector<PoolWorker> workers;
   for (const BenchPlace& place : places) {
     workers.push_back({"GPU " + std::to_string(place.device), [&](const Candidate& candidate) {
                          progress.begin(candidate);
@@ -99,7 +111,7 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   Result<Ok> taken = Ok{};
   task.settle = [&](std::size_t, const EvaluationReport& report) {
     note_device(bench, report);
-    bench.rows.push_back(bench_row(report.evaluation, toolchain));
+    bench.rows.push_back(bench_row(with_missing_headline(report.evaluation, options), toolchain));
     // A candidate that does not compile may come before any that names the GPU.
     if (options.arrived && !bench.device_name.empty()) taken = options.arrived(bench);
     return taken.ok();

@@ -72,7 +72,7 @@ Result<std::string> installed_pytorch_version() {
 bool pytorch_is_installed() { return installed_pytorch_version().ok(); }
 
 std::vector<std::string> pytorch_ids(const Problem& problem) {
-  return pytorch_reference_ids(problem.id);
+  return pytorch_reference_ids(problem);
 }
 
 std::map<std::string, std::string> toolchain_versions() {

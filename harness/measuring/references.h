@@ -15,7 +15,8 @@ ReferenceSource all_references();
 /// Ids of the library references of a problem, the headline first.
 std::vector<std::string> library_reference_ids(const std::string& problem);
 
-/// The headline alone; empty for a problem that no library solves.
+/// The headline alone; empty for a problem that no library solves, whose headline is the first of
+/// its PyTorch references.
 std::vector<std::string> headline_reference_ids(const std::string& problem);
 
 /// The version of the PyTorch that `python3` here would import.
@@ -25,7 +26,7 @@ bool pytorch_is_installed();
 /// torch.compile builds its kernels within the run deadline.
 inline constexpr std::chrono::seconds pytorch_run_deadline{600};
 
-/// Ids of a problem's PyTorch references.
+/// Ids of a problem's PyTorch references: see pytorch_reference_ids().
 std::vector<std::string> pytorch_ids(const Problem& problem);
 
 /// Versions of everything that decides a measurement: compiler, driver, libraries.

@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 
+#include "harness/base/utf8.h"
 #include "harness/problems/problem_file.h"
 
 namespace rekernel {
@@ -20,16 +22,7 @@ const fs::path& problems_folder() {
   return folder;
 }
 
-/// The published problems come first, since most people come for them.
-bool comes_first(const fs::path& a, const fs::path& b) {
-  const auto key = [](const fs::path& file) {
-    const std::string group = file.parent_path().filename().string();
-    return std::make_tuple(group != "published", group, file.stem().string());
-  };
-  return key(a) < key(b);
-}
-
-/// The files of all problems, in the catalog's order.
+/// The files of all problems.
 const std::vector<fs::path>& problem_files() {
   static const std::vector<fs::path> files = [] {
     std::vector<fs::path> found;
@@ -40,7 +33,7 @@ const std::vector<fs::path>& problem_files() {
         if (file.path().extension() == ".json") found.push_back(file.path());
       }
     }
-    std::sort(found.begin(), found.end(), comes_first);
+    std::sort(found.begin(), found.end());
     return found;
   }();
   return files;
@@ -71,6 +64,15 @@ struct Whole {
   std::vector<Error> errors;
 };
 
+/// The published problems come first, since most people come for them.
+bool comes_first(const Problem& a, const Problem& b) {
+  const auto key = [](const Problem& problem) {
+    return std::tuple(problem.group != published_group, problem.group, problem.source.number,
+                      problem.id);
+  };
+  return key(a) < key(b);
+}
+
 const Whole& whole() {
   static const Whole all = [] {
     Whole read;
@@ -81,15 +83,46 @@ const Whole& whole() {
       else
         read.errors.push_back(problem.error());
     }
+    std::sort(read.problems.begin(), read.problems.end(), comes_first);
     return read;
   }();
   return all;
+}
+
+/// Letters that must be changed, added or left out to make one word of another.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+bool is_alike(std::string_view name, std::string_view id) {
+  constexpr std::size_t longest = 64, shortest_part = 4, most_errors = 2;
+  if (id.size() > longest) return false;
+  const bool is_part = id.size() >= shortest_part && name.find(id) != std::string_view::npos;
+  return is_part || distance(name, id) <= most_errors;
 }
 
 }  // namespace
 
 std::span<const Problem> catalog() { return whole().problems; }
 std::span<const Error> catalog_errors() { return whole().errors; }
+
+std::span<const Problem> published_problems() {
+  const std::span<const Problem> all = catalog();
+  const auto end = std::find_if(all.begin(), all.end(), [](const Problem& problem) {
+    return problem.group != published_group;
+  });
+  return all.first(static_cast<std::size_t>(end - all.begin()));
+}
 
 std::vector<std::string> problem_groups() {
   std::vector<std::string> groups;
@@ -106,6 +139,22 @@ const Problem* find_problem(std::string_view id) {
     return problem ? &*problem : nullptr;
   }
   return nullptr;
+}
+
+Error unknown_problem(std::string_view id) {
+  constexpr std::size_t most_shown = 64;
+  std::string alike;
+  for (const fs::path& file : problem_files()) {
+    const std::string name = file.stem().string();
+    if (name == id) {
+      const Result<Problem>& problem = store().at(file);
+      return problem ? Error{"problem '" + name + "' can be read"} : problem.error();
+    }
+    if (is_alike(name, id)) alike += (alike.empty() ? "" : ", ") + name;
+  }
+  return {"unknown problem '" + one_line(id, most_shown) + "'" +
+          (alike.empty() ? "" : " (did you mean " + alike + "?)") +
+          ": `rekernel list` names them all"};
 }
 
 }  // namespace rekernel

@@ -336,25 +336,36 @@ class ProblemReader {
     info.interval = {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)};
   }
 
-  /// The place of a statement's error: line and column of the file.
-  Error placed(JsonReader& field, const std::string& statement, const Error& error) const {
-    int column = 1;
+  /// The error of a statement with its place: line and column of the file.
+  Error placed(const JsonReader& field, const Error& error) const {
+    std::size_t column = 1;
     std::string rest = error.message;
     if (rest.starts_with("column ")) {
       const std::size_t end = rest.find(": ");
-      column = std::stoi(rest.substr(7, end - 7));
+      column = static_cast<std::size_t>(std::stoi(rest.substr(7, end - 7)));
       rest = rest.substr(end + 2);
     }
-    const std::string written = json::serialize(json::string(statement));
+    const std::string written = json::serialize(part_with(field.raw(), column));
     const std::size_t at = text_.find(written);
     if (at == std::string_view::npos) return {rest + " (column " + std::to_string(column) + ")"};
     const std::string_view before = text_.substr(0, at);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     const std::size_t start =
         before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-    (void)field;
-    return {"line " + std::to_string(line) + ", column " +
-            std::to_string(static_cast<int>(at - start) + 1 + column) + ": " + rest};
+    return {"line " + std::to_string(line) + ", column " + std::to_string(at - start + 1 + column) +
+            ": " + rest};
+  }
+
+  /// Of a statement that may be a list, the string in which a column of the whole lies; the column
+  /// becomes one of that string.
+  static json::string part_with(const json::value& statement, std::size_t& column) {
+    if (const json::string* text = statement.if_string()) return *text;
+    const json::array& parts = statement.as_array();
+    std::size_t part = 0;
+    for (; part + 1 < parts.size() && column > parts[part].as_string().size() + 1; ++part) {
+      column -= parts[part].as_string().size() + 1;
+    }
+    return parts.at(part).as_string();
   }
 
   void read_making() {
@@ -365,7 +376,7 @@ class ProblemReader {
       const std::string text = statement_text(field);
       if (failed()) return;
       Result<Ok> added = add_making(text);
-      if (!added) return fail(field, placed(field, text, added.error()));
+      if (!added) return fail(field, placed(field, added.error()));
     }
     if (auto sound = making_->finish(false); !sound) making->fail(sound.error().message);
   }
@@ -420,8 +431,9 @@ class ProblemReader {
   std::string statement_text(JsonReader& field) {
     if (field.is_string()) return field.string(max_text);
     std::string text;
-    for (const std::string& part : field.strings(64, max_text))
-      text += (text.empty() ? "" : " ") + part;
+    const std::vector<std::string> parts = field.strings(64, max_text);
+    if (parts.empty()) field.expect("a statement, or a list of the strings that make one");
+    for (std::size_t i = 0; i < parts.size(); ++i) text += (i > 0 ? " " : "") + parts[i];
     return text;
   }
 
@@ -431,7 +443,7 @@ class ProblemReader {
       const std::string text = statement_text(field);
       if (failed()) return;
       if (auto added = scope_.add_statement(text); !added) {
-        return fail(field, placed(field, text, added.error()));
+        return fail(field, placed(field, added.error()));
       }
       problem_.formula.push_back(text);
     }
@@ -524,11 +536,13 @@ class ProblemReader {
         const std::string name = field.required("name").string(100);
         JsonReader violation = field.required("violation");
         const std::string text = statement_text(violation);
-        const double bound = field.required("bound").real();
+        JsonReader limit = field.required("bound");
+        const double bound = limit.real();
+        if (!failed() && !(bound >= 0)) limit.expect("a number of at least 0");
         field.no_other_keys();
         if (failed()) return;
         Result<Invariant> made = definition::make_invariant(scope_, name, text, bound);
-        if (!made) return fail(violation, placed(violation, text, made.error()));
+        if (!made) return fail(violation, placed(violation, made.error()));
         problem_.invariants.push_back(std::move(*made));
       }
     }

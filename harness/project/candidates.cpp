@@ -22,7 +22,6 @@ bool is_asked_for(const std::filesystem::path& folder, const std::vector<std::st
 Result<Ok> check_names(const std::vector<std::filesystem::path>& folders,
                        const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (find_problem(name)) continue;
     const bool found = std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
       return is_asked_for(folder, {name});
     });
@@ -31,7 +30,11 @@ Result<Ok> check_names(const std::vector<std::filesystem::path>& folders,
       return Error{"unknown kernel '" + name +
                    "': expected PROBLEM/NAME of a folder in generated/"};
     }
-    return Error{known_problem(name).error().message + ", or a kernel as PROBLEM/NAME"};
+    if (find_problem(name)) {
+      return Error{"no kernel of " + name + " is in generated/: `rekernel new " + name +
+                   " NAME` makes one"};
+    }
+    return Error{unknown_problem(name).message + ", and kernels are written PROBLEM/NAME"};
   }
   return Ok{};
 }

@@ -8,17 +8,16 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
-#include "harness/measuring/references.h"
-#include "harness/project/compile_all.h"
-#include "harness/project/recorded.h"
+#include "harness/cli/compile_all.h"
+#include "harness/cli/recorded.h"
+#include "harness/cli/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "harness/problems/catalog.h"
-#include "replay/report/metrics.h"
-#include "replay/trajectory/inspection.h"
+#include "replay/metrics.h"
 
 namespace rekernel {
 
@@ -27,9 +26,11 @@ namespace json = boost::json;
 
 namespace {
 
-json::array problems_json(const Published* published) {
+/// The published problems, and those of `more`.
+json::array problems_json(const Published* published, const std::set<std::string>& more) {
   json::array problems;
   for (const Problem& problem : catalog()) {
+    if (problem.group != published_group && !more.contains(problem.id)) continue;
     json::array tensors;
     for (const Tensor& tensor : problem.tensors) {
       tensors.push_back({{"name", tensor.name},
@@ -39,7 +40,9 @@ json::array problems_json(const Published* published) {
                          {"role", tensor.role == Role::input ? "input" : "output"}});
     }
     json::object one{{"id", problem.id},
+                     {"group", problem.group},
                      {"title", problem.title},
+                     {"definition", json::value_from(problem.formula)},
                      {"tensors", std::move(tensors)},
                      {"min_bytes", problem.min_bytes},
                      {"operations", problem.operations},
@@ -228,6 +231,15 @@ void check_origins(const std::vector<Candidate>& candidates, const json::array& 
   }
 }
 
+/// The problems of which there is a kernel or a time.
+std::set<std::string> problems_with_something(const std::vector<Candidate>& candidates,
+                                              const RowsByKernel& rows) {
+  std::set<std::string> ids;
+  for (const Candidate& candidate : candidates) ids.insert(candidate.problem);
+  for (const auto& [name, row] : rows) ids.insert(name.substr(0, name.find('/')));
+  return ids;
+}
+
 json::array to_json(const std::vector<Complaint>& complaints) {
   json::array array;
   for (const Complaint& one : complaints) {
@@ -306,11 +318,12 @@ json::object report_data(RecordComplaints& complaints) {
   json::array searches = report_searches(complaints);
   add_compiled_resources(kernels, candidates, rows, searches);
   check_origins(candidates, searches, complaints);
+  const std::set<std::string> shown = problems_with_something(candidates, rows);
   json::object badges;
   for (const BadgeDescription& one : badge_table) badges[one.name] = one.meaning;
   json::object data{{"schema", 1},
                     {"badges", std::move(badges)},
-                    {"problems", problems_json(published ? &*published : nullptr)},
+                    {"problems", problems_json(published ? &*published : nullptr, shown)},
                     {"kernels", std::move(kernels)},
                     {"devices", std::move(devices)},
                     {"searches", std::move(searches)},

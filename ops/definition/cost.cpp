@@ -367,6 +367,57 @@ std::optional<Contraction> contraction_of(const CheckedStatement& checked) {
 
 namespace {
 
+/// A subscript as a sum of indices, each times a whole number, which are all different, and a
+/// constant.
+struct LinearPlace {
+  std::map<std::string, std::int64_t> factors;
+  std::int64_t constant = 0;
+};
+
+/// Adds `by` times the expression; false where it is no such sum.
+bool add_linear(LinearPlace& sum, const Expression& e, std::int64_t by, const Extents& extents) {
+  if (e.op == Operator::name && extents.contains(e.name)) {
+    return sum.factors.emplace(e.name, by).second;
+  }
+  const auto is_constant = [](const Expression& x) {
+    return x.type == Type::integer && x.interval.low == x.interval.high;
+  };
+  const auto of = [&](std::size_t i, std::int64_t factor) {
+    return add_linear(sum, e.operands[i], factor, extents);
+  };
+  if (is_constant(e)) {
+    sum.constant += by * e.interval.low;
+    return true;
+  }
+  if (e.op == Operator::add) return of(0, by) && of(1, by);
+  if (e.op == Operator::subtract) return of(0, by) && of(1, -by);
+  if (e.op != Operator::multiply) return false;
+  const std::size_t constant = is_constant(e.operands[0]) ? 0 : 1;
+  if (!is_constant(e.operands[constant])) return false;
+  return of(1 - constant, by * e.operands[constant].interval.low);
+}
+
+/// Whether such a subscript has every place from 0 to the extent: where each index, taken by the
+/// size of its step, goes on where the smaller ones end. False says nothing.
+bool surely_reaches_all(const Expression& place, std::int64_t extent, const Extents& extents) {
+  LinearPlace linear;
+  if (!add_linear(linear, place, 1, extents)) return false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // and how often
+  std::int64_t low = linear.constant;
+  for (const auto& [name, factor] : linear.factors) {
+    const std::int64_t times = extents.at(name) - 1;
+    steps.emplace_back(std::abs(factor), times);
+    if (factor < 0) low += factor * times;
+  }
+  std::sort(steps.begin(), steps.end());
+  std::int64_t width = 1;
+  for (const auto& [step, times] : steps) {
+    if (step > width) return false;
+    width += step * times;
+  }
+  return low <= 0 && low + width >= extent;
+}
+
 /// Whether a subscript has every place of a dimension as its indices run, which no other has.
 bool reaches_all(const Expression& place, std::int64_t extent, const Extents& extents,
                  const Definition& definition, std::set<std::string>& taken) {
@@ -383,10 +434,10 @@ bool reaches_all(const Expression& place, std::int64_t extent, const Extents& ex
     simple &= taken.insert(e.name).second;
     own.emplace_back(e.name, found->second);
   });
+  if (simple && surely_reaches_all(place, extent, extents)) return true;
   std::int64_t points = 1;
   for (const auto& [name, size] : own) points *= size;
   if (!simple || points > most || extent > most) return false;
-  if (place.op == Operator::name && own.size() == 1) return own[0].second == extent;
   std::vector<bool> reached(static_cast<std::size_t>(extent), false);
   Places places;
   for (std::int64_t point = 0; point < points; ++point) {

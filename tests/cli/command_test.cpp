@@ -414,8 +414,8 @@ TEST_F(Command, NewNeverOverwrites) {
   expect_bad_input("new softmax mine --into " + folder_.path().string(), "exists already");
 }
 
-TEST_F(NvrtcCommand, EveryScaffoldCompilesForEveryArchitecture) {
-  for (const Problem& problem : catalog()) {
+TEST_F(NvrtcCommand, PublishedScaffoldsCompileForEveryArchitecture) {
+  for (const Problem& problem : published_problems()) {
     const std::string name = "start_" + problem.id;
     const ProgramOutcome made =
         rekernel_program("new " + problem.id + " " + name + " --into " + folder_.path().string());
@@ -496,7 +496,7 @@ TEST_P(GpuScaffold, Passes) {
 
 std::vector<std::string> problem_ids() {
   std::vector<std::string> ids;
-  for (const Problem& problem : catalog()) ids.push_back(problem.id);
+  for (const Problem& problem : published_problems()) ids.push_back(problem.id);
   return ids;
 }
 

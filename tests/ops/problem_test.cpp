@@ -44,7 +44,10 @@ Problem small_problem() {
 
 TEST(Problems, AreSearchedByName) {
   const Problem problem = small_problem();
-  EXPECT_EQ(problem.output().name, "y");
+  ASSERT_EQ(problem.outputs().size(), 1u);
+  EXPECT_EQ(problem.outputs().front()->name, "y");
+  ASSERT_EQ(problem.inputs().size(), 1u);
+  EXPECT_EQ(problem.inputs().front()->name, "x");
   ASSERT_NE(problem.find_tensor("x"), nullptr);
   EXPECT_EQ(problem.find_tensor("x")->elements(), 6);
   EXPECT_EQ(problem.find_tensor("z"), nullptr);
@@ -52,7 +55,8 @@ TEST(Problems, AreSearchedByName) {
   EXPECT_EQ(problem.real_attribute("eps"), 1e-5);
   EXPECT_THROW(problem.attribute("columns"), std::out_of_range);
   EXPECT_THROW(problem.attribute("eps"), std::bad_variant_access);
-  EXPECT_THROW(Problem{}.output(), std::logic_error);
+  EXPECT_TRUE(Problem{}.outputs().empty());
+  EXPECT_EQ(truth_buffer("y"), "truth_y");
 }
 
 TEST(Problems, HeaderHasAttributesAndElementCounts) {

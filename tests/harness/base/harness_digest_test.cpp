@@ -17,11 +17,17 @@ TEST(HarnessDigest, TheProgramCarriesTheCheckoutsDigests) {
 TEST(HarnessDigest, ARowHasThoseOfJudgeProblemAndReferences) {
   const std::string row = harness_digest("softmax", {"cudnn_softmax", "pytorch_eager"});
   EXPECT_TRUE(is_row_digest(row)) << row;
-  EXPECT_TRUE(row.starts_with(harness_digests().judge + "-" +
-                              harness_digests().problems.at("softmax") + "-"));
+  const auto of_problems = problem_digests_of(REKERNEL_SOURCE_DIR);
+  ASSERT_TRUE(of_problems.ok()) << of_problems.error().message;
+  EXPECT_TRUE(row.starts_with(harness_digests().judge + "-" + of_problems->at("softmax") + "-"));
   EXPECT_EQ(row, harness_digest("softmax", {"pytorch_eager", "cudnn_softmax", "pytorch_eager"}));
   EXPECT_NE(row, harness_digest("layernorm", {"cudnn_softmax", "pytorch_eager"}));
   EXPECT_NE(row, harness_digest("softmax", {"cudnn_softmax"}));
+}
+
+TEST(HarnessDigest, AProblemThatIsNotThereHasZeros) {
+  EXPECT_TRUE(harness_digest("no_such_problem", {})
+                  .starts_with(harness_digests().judge + "-0000000000000000-"));
 }
 
 TEST(HarnessDigest, OneOfEverythingIsOfTheOldKind) {
@@ -36,10 +42,11 @@ TEST(HarnessDigest, OneOfEverythingIsOfTheOldKind) {
 }
 
 TEST(HarnessDigest, WhatDiffersIsNamed) {
-  const HarnessDigests one{"1", {{"softmax", "2"}}, {{"cublas_fp32", "3"}}};
+  const HarnessDigests one{"1", {{"cublas_fp32", "3"}}};
   EXPECT_EQ(differing_sources(one, one), Names{});
-  const HarnessDigests other{"0", {{"softmax", "0"}, {"new", "0"}}, {{"cublas_fp32", "3"}}};
-  EXPECT_EQ(differing_sources(one, other), (Names{"the judge", "problem new", "problem softmax"}));
+  const HarnessDigests other{"0", {{"cublas_fp32", "4"}, {"new", "1"}}};
+  EXPECT_EQ(differing_sources(one, other),
+            (Names{"the judge", "reference cublas_fp32", "reference new"}));
 }
 
 }  // namespace

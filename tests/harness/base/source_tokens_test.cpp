@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 namespace rekernel {
 namespace {
@@ -18,6 +19,13 @@ std::string python(std::string_view source) {
   std::string lines = python_tokens(source);
   std::replace(lines.begin(), lines.end(), '\0', '|');
   return lines;
+}
+
+std::string json(std::string_view text) {
+  constexpr std::array<std::string_view, 1> without = {"title"};
+  std::string tokens = json_tokens(text, without);
+  std::replace(tokens.begin(), tokens.end(), '\0', '|');
+  return tokens;
 }
 
 TEST(CppTokens, WhiteSpaceAndCommentsSayNothing) {
@@ -77,6 +85,24 @@ TEST(PythonTokens, StringsAreAsTheyStand) {
   EXPECT_EQ(python("a = 'it\\'s # one'\n"), "a = 'it\\'s # one'|");
   EXPECT_EQ(python("a = \"\"\"one\n\n # two\n\"\"\"\nb"), "a = \"\"\"one\n\n # two\n\"\"\"|b|");
   EXPECT_EQ(python("a = ''  # empty\nb = 'open\nc"), "a = ''|b = 'open|c|");
+}
+
+TEST(JsonTokens, WhiteSpaceAndCommasSayNothing) {
+  EXPECT_EQ(json("{\"a\" : [1,\n\t-2.5e3 , true]}"), "{|\"a\"|:|[|1|-2.5e3|true|]|}|");
+  EXPECT_EQ(json(R"({"a b": "c, \" }"})"), R"({|"a b"|:|"c, \" }"|}|)");
+  EXPECT_NE(json("[1, 2]"), json("[12]"));
+}
+
+TEST(JsonTokens, EntriesOfTheOutermostObjectCanBeLeftOut) {
+  EXPECT_EQ(json(R"({"title": {"x": [1, 2]}, "a": 1})"), "{|\"a\"|:|1|}|");
+  EXPECT_EQ(json(R"({"a": {"title": 1}, "title": "b"})"), "{|\"a\"|:|{|\"title\"|:|1|}|}|");
+  EXPECT_EQ(json(R"({"a": "title", "b": ["title"]})"), R"({|"a"|:|"title"|"b"|:|[|"title"|]|}|)");
+}
+
+TEST(JsonTokens, WhatIsNoJsonHasTokensToo) {
+  for (const char* text : {"", "\"", "\"a\\", "}}}", "{\"title\"", "{,:,", "nul"}) {
+    EXPECT_NO_THROW(json(text)) << text;
+  }
 }
 
 }  // namespace

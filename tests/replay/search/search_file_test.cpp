@@ -100,7 +100,7 @@ TEST_F(NewHeader, RefusesWhatTheSearchCannotUse) {
   file.problem = "conv2d";
   EXPECT_EQ(error_of(), "search new: the seed kernels/seed is for softmax");
   file.problem = "poetry";
-  EXPECT_EQ(error_of().substr(0, 45), "search new: unknown problem 'poetry': expecte");
+  EXPECT_EQ(error_of().substr(0, 45), "search new: unknown problem 'poetry': `rekern");
 }
 
 TEST_F(NewHeader, IsComparedWithARecordedOne) {

@@ -38,17 +38,20 @@ struct Case {
 };
 
 /// The problem on the device, and what judges there.
-class Bench {
+class DefinitionBench {
  public:
-  Bench(const Problem& problem, const Compiler& compiler, const Device& device, std::size_t threads)
+  DefinitionBench(const Problem& problem, const Compiler& compiler, const Device& device,
+                  std::size_t threads)
       : problem_(problem), compiler_(compiler), device_(device), threads_(threads) {}
 
   Result<DefinitionAudit> audit() {
-    std::vector<definition::DefinitionMutant> mutants = definition::definition_mutants(*problem_.definition);
+    std::vector<definition::DefinitionMutant> mutants =
+        definition::definition_mutants(*problem_.definition);
     std::vector<Subject> subjects(1 + mutants.size());
     subjects[0].program = problem_.scaffold;
     for (std::size_t i = 0; i < mutants.size(); ++i) {
-      subjects[1 + i].program = definition::device_program(mutants[i].definition, definition::Purpose::candidate);
+      subjects[1 + i].program =
+          definition::device_program(mutants[i].definition, definition::Purpose::candidate);
     }
     if (auto compiled = compile(subjects); !compiled) return compiled.error();
     DefinitionAudit audit;
@@ -76,14 +79,16 @@ class Bench {
     const std::size_t own = programs.size();
     for (const Subject& subject : subjects) programs.push_back(&subject.program);
     std::vector<std::optional<Result<CompiledProgram>>> results(programs.size());
-    for_each_in_parallel(programs.size(), static_cast<unsigned>(threads_),
-                [&](std::size_t i) { results[i] = compiler_.compile(*programs[i], header, target); });
+    for_each_in_parallel(programs.size(), static_cast<unsigned>(threads_), [&](std::size_t i) {
+      results[i] = compiler_.compile(*programs[i], header, target);
+    });
     for (const auto& result : results) {
       if (!*result) return result->error();
     }
     own_.clear();
     for (std::size_t i = 0; i < own; ++i) own_.push_back(std::move(**results[i]));
-    for (std::size_t i = 0; i < subjects.size(); ++i) subjects[i].compiled = std::move(**results[own + i]);
+    for (std::size_t i = 0; i < subjects.size(); ++i)
+      subjects[i].compiled = std::move(**results[own + i]);
     Result<CompiledProgram> tools = compiler_.compile(device_tools_program(), header, target);
     if (!tools) return tools.error();
     tools_ = std::move(*tools);
@@ -116,7 +121,8 @@ class Bench {
         {
           Bindings bindings = inputs.bindings();
           bindings.insert(outputs.bindings().begin(), outputs.bindings().end());
-          const OwnProgram program(subject.program, subject.compiled, std::move(bindings), properties);
+          const OwnProgram program(subject.program, subject.compiled, std::move(bindings),
+                                   properties);
           program.enqueue(stream);
           stream.synchronize();
         }
@@ -146,7 +152,8 @@ class Bench {
 
   std::vector<Case> cases() const {
     std::vector<Case> cases;
-    for (int i = 0; i < own_draws; ++i) cases.push_back({first_seed + static_cast<std::uint64_t>(i), nullptr});
+    for (int i = 0; i < own_draws; ++i)
+      cases.push_back({first_seed + static_cast<std::uint64_t>(i), nullptr});
     for (const StressCase& stress : problem_.stress_cases) cases.push_back({first_seed, &stress});
     return cases;
   }
@@ -154,7 +161,8 @@ class Bench {
   /// Within FP32's rounding, or as close as the slow candidate is, on all inputs.
   static bool is_equal(const Subject& subject, const Subject& honest) {
     constexpr double rounding = 1e-6, times = 3.0;
-    if (subject.rejection || subject.on_stress || subject.errors.size() != honest.errors.size()) return false;
+    if (subject.rejection || subject.on_stress || subject.errors.size() != honest.errors.size())
+      return false;
     for (std::size_t i = 0; i < subject.errors.size(); ++i) {
       const auto [largest, rms] = subject.errors[i];
       const auto [honest_largest, honest_rms] = honest.errors[i];
@@ -228,7 +236,7 @@ double DefinitionAudit::caught() const {
 
 Result<DefinitionAudit> audit_definition(const Problem& problem, const Compiler& compiler,
                                          const Device& device, std::size_t threads) {
-  return Bench(problem, compiler, device, threads).audit();
+  return DefinitionBench(problem, compiler, device, threads).audit();
 }
 
 }  // namespace rekernel

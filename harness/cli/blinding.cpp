@@ -9,8 +9,12 @@
 #include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/evaluation/launcher.h"
+#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/records/table.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 
 namespace rekernel {
 

@@ -11,8 +11,13 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/records/report.h"
+#include "harness/report/evaluation_text.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 
 namespace rekernel {
 

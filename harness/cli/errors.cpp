@@ -15,9 +15,14 @@
 #include "harness/gpu/choice.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/root.h"
 #include "harness/records/record.h"
-#include "replay/evaluation_pool.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
+#include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
 

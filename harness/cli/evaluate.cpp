@@ -9,8 +9,13 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
+#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/records/report.h"
+#include "harness/report/evaluation_text.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+#include "harness/terminal/progress.h"
 #include "reference/pytorch.h"
 
 namespace rekernel {

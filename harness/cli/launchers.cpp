@@ -18,6 +18,7 @@
 #include "harness/process/isolate.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
+#include "replay/trajectory/inspection.h"
 
 extern char** environ;
 

@@ -8,6 +8,7 @@
 #include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/measuring/bench.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
 #include "harness/project/recorded.h"
 #include "harness/project/root.h"
@@ -19,8 +20,8 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/tables.h"
-#include "harness/problems/catalog.h"
 #include "replay/playback/replayer.h"
+#include "replay/report/replay_report.h"
 
 namespace rekernel {
 

@@ -20,10 +20,12 @@
 #include "harness/terminal/tables.h"
 #include "replay/model/files_model.h"
 #include "replay/model/http_model.h"
+#include "replay/model/openai_protocol.h"
 #include "replay/model/recorded_model.h"
 #include "replay/report/replay_report.h"
-#include "replay/search/search.h"
 #include "replay/report/status.h"
+#include "replay/search/search.h"
+#include "replay/trajectory/pending_journal.h"
 
 namespace rekernel {
 

@@ -9,11 +9,12 @@
 #include "harness/cli/evaluators.h"
 #include "harness/cli/launchers.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/terminal/arguments.h"
-#include "harness/problems/catalog.h"
 #include "replay/search/search.h"
 #include "replay/search/search_file.h"
+#include "replay/trajectory/inspection.h"
 
 namespace rekernel {
 

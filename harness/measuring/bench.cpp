@@ -12,10 +12,10 @@
 #include "harness/compile/compiler_message.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "harness/terminal/progress.h"
-#include "harness/problems/catalog.h"
 #include "reference/pytorch.h"
 #include "replay/evaluator/evaluation_pool.h"
 

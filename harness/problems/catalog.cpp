@@ -5,9 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <tuple>
 
+#include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/problems/problem_file.h"
 
@@ -89,28 +89,6 @@ const Whole& whole() {
   return all;
 }
 
-/// Letters that must be changed, added or left out to make one word of another.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-bool is_alike(std::string_view name, std::string_view id) {
-  constexpr std::size_t longest = 64, shortest_part = 4, most_errors = 2;
-  if (id.size() > longest) return false;
-  const bool is_part = id.size() >= shortest_part && name.find(id) != std::string_view::npos;
-  return is_part || distance(name, id) <= most_errors;
-}
-
 }  // namespace
 
 std::span<const Problem> catalog() { return whole().problems; }
@@ -143,17 +121,16 @@ const Problem* find_problem(std::string_view id) {
 
 Error unknown_problem(std::string_view id) {
   constexpr std::size_t most_shown = 64;
-  std::string alike;
+  std::vector<std::string> names;
   for (const fs::path& file : problem_files()) {
-    const std::string name = file.stem().string();
-    if (name == id) {
-      const Result<Problem>& problem = store().at(file);
-      return problem ? Error{"problem '" + name + "' can be read"} : problem.error();
-    }
-    if (is_alike(name, id)) alike += (alike.empty() ? "" : ", ") + name;
+    names.push_back(file.stem().string());
+    if (names.back() != id) continue;
+    const Result<Problem>& problem = store().at(file);
+    return problem ? Error{"problem '" + names.back() + "' can be read"} : problem.error();
   }
+  const std::string meant = id.size() > most_shown ? "" : nearest(id, names);
   return {"unknown problem '" + one_line(id, most_shown) + "'" +
-          (alike.empty() ? "" : " (did you mean " + alike + "?)") +
+          (meant.empty() ? "" : " (did you mean '" + meant + "'?)") +
           ": `rekernel list` names them all"};
 }
 

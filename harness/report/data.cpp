@@ -8,16 +8,16 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
-#include "harness/cli/compile_all.h"
-#include "harness/cli/recorded.h"
-#include "harness/cli/references.h"
+#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/compile_all.h"
+#include "harness/project/recorded.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "replay/metrics.h"
+#include "replay/report/metrics.h"
 
 namespace rekernel {
 

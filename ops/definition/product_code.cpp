@@ -17,10 +17,10 @@ constexpr std::int64_t most_bytes_of_a_factor = std::int64_t{1} << 29;
 constexpr std::int64_t most_grid = 65535;
 constexpr std::int64_t copy_threads = 256;
 
-class Writer {
+class ProductWriter {
  public:
-  Writer(const Definition& definition, const CheckedStatement& checked, const Portions& portions,
-         bool in_portions, Contraction contraction)
+  ProductWriter(const Definition& definition, const CheckedStatement& checked,
+                const Portions& portions, bool in_portions, Contraction contraction)
       : definition_(definition),
         statement_(checked.statement),
         portions_(portions),
@@ -244,7 +244,7 @@ std::optional<ProductCode> product_code(const Definition& definition,
   double terms = static_cast<double>(size_of(checked.statement.indices));
   terms *= static_cast<double>(size_of(contraction->sum->indices));
   if (terms < least_terms) return std::nullopt;
-  return Writer(definition, checked, portions, in_portions, std::move(*contraction)).write();
+  return ProductWriter(definition, checked, portions, in_portions, std::move(*contraction)).write();
 }
 
 }  // namespace rekernel::definition

@@ -11,17 +11,17 @@ namespace rekernel::definition {
 namespace {
 
 /// What is smaller takes a plain kernel no time.
-constexpr double least_terms = 1e9;
+constexpr double least_tile_terms = 1e9;
 constexpr std::int64_t tile = 64;  ///< of multiply_tiles
 constexpr std::int64_t threads = 256;
-constexpr std::int64_t most_grid = 65535;
+constexpr std::int64_t most_tile_grid = 65535;
 /// Tiles pay where each element of a factor is used often.
 constexpr std::int64_t least_side = 16;
 
-class Writer {
+class TileWriter {
  public:
-  Writer(const Definition& definition, const Statement& statement, const Portions& portions,
-         bool in_portions, const Contraction& contraction, const FactorConditions& conditions)
+  TileWriter(const Definition& definition, const Statement& statement, const Portions& portions,
+             bool in_portions, const Contraction& contraction, const FactorConditions& conditions)
       : statement_(statement),
         in_portions_(in_portions),
         c_(contraction),
@@ -135,12 +135,13 @@ std::optional<TileCode> tile_code(const Definition& definition, const CheckedSta
                        static_cast<double>(size_of(contraction->sum->indices));
   const std::optional<FactorConditions> conditions = conditions_of_factors(*contraction);
   const bool fits = rows >= least_side && columns >= least_side &&
-                    ceil_div(rows, tile) <= most_grid && matrices <= most_grid &&
-                    terms >= least_terms;
+                    ceil_div(rows, tile) <= most_tile_grid && matrices <= most_tile_grid &&
+                    terms >= least_tile_terms;
   if (!conditions || !fits) return std::nullopt;
   if (in_portions && !has_items_outermost(*contraction, checked.statement, portions))
     return std::nullopt;
-  Writer writer(definition, checked.statement, portions, in_portions, *contraction, *conditions);
+  TileWriter writer(definition, checked.statement, portions, in_portions, *contraction,
+                    *conditions);
   TileCode tiles;
   tiles.matrices = in_portions ? matrices / portions.items : matrices;
   writer.matrices_of_an_item = tiles.matrices;

@@ -5,8 +5,9 @@
 #include "harness/base/files.h"
 #include "harness/candidate/candidate.h"
 #include "harness/candidate/known_problem.h"
-#include "replay/trajectory/event.h"
+#include "replay/search/fixed_texts.h"
 #include "replay/search/prompt.h"
+#include "replay/trajectory/event.h"
 
 namespace rekernel {
 namespace {

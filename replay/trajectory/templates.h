@@ -33,9 +33,6 @@ using PlaceholderValues = std::map<std::string, std::string, std::less<>>;
 /// Those that all prompts of a search share.
 PlaceholderValues fixed_values(const FixedTexts& texts);
 
-/// Calls `text` for what stands between placeholders and `name` for every placeholder's name.
-void walk_template(std::string_view source, const std::function<void(std::string_view)>& text,
-                   const std::function<void(std::string_view)>& name);
 /// Placeholders without a value are left out.
 std::string filled_template(const std::string& source, const PlaceholderValues& values);
 

@@ -11,6 +11,7 @@
 #include "harness/evaluation/statistics.h"
 #include "harness/problems/catalog.h"
 #include "replay/search/fixed_texts.h"
+#include "replay/search/prompt.h"
 #include "replay/trajectory/event.h"
 #include "replay/trajectory/outcome.h"
 

@@ -169,8 +169,9 @@ TEST(Candidate, EveryKeyIsChecked) {
 TEST(Candidate, MessagesNamePlaceAndExpectation) {
   EXPECT_EQ(small_error("/schema", "2"), place + "schema: expected an integer from 1 to 1, got 2");
   EXPECT_EQ(small_error("/problem", "\"sofmax\""),
-            place + "problem: unknown problem 'sofmax' (did you mean softmax?): `rekernel list` "
-                    "names them all");
+            place +
+                "problem: unknown problem 'sofmax' (did you mean 'softmax'?): `rekernel list` "
+                "names them all");
   EXPECT_EQ(small_error("/name", "\"../up\""),
             place + "name: expected 1 to 64 of a-z, 0-9 and _, got \"../up\"");
   EXPECT_EQ(small_error("/idea", "\"\""), place + "idea: expected some text, got \"\"");

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "harness/problems/catalog.h"
 #include "tests/problems.h"
 
 namespace rekernel {

@@ -1,8 +1,12 @@
 #include "ops/dtype.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 namespace rekernel {
 
@@ -62,5 +66,78 @@ const FloatFormat* float_format(DType dtype) {
 }
 
 std::optional<IntegerRange> integer_range(DType dtype) { return row_of(dtype).range; }
+
+double rounded_to(DType dtype, double value) {
+  const FloatFormat* format = float_format(dtype);
+  if (!format || dtype == DType::f64 || std::isnan(value) || value == 0) return value;
+  const double beyond = format->has_infinity
+                            ? std::copysign(std::numeric_limits<double>::infinity(), value)
+                            : std::numeric_limits<double>::quiet_NaN();
+  if (std::isinf(value)) return beyond;
+  const int exponent = std::max(std::ilogb(value), format->smallest_exponent);
+  const double steps = std::nearbyint(std::ldexp(value, format->significand_bits - 1 - exponent));
+  const double rounded = std::ldexp(steps, exponent - format->significand_bits + 1);
+  return std::fabs(rounded) <= format->largest ? rounded : beyond;
+}
+
+exact::Encoding encoding_of(DType dtype) {
+  const Row& row = row_of(dtype);
+  exact::Encoding encoding{};
+  encoding.bytes = static_cast<int>(row.bytes);
+  switch (dtype) {
+    case DType::f32:
+      encoding.kind = exact::Encoding::float32;
+      return encoding;
+    case DType::i8:
+    case DType::i32:
+    case DType::i64:
+      encoding.kind = exact::Encoding::integer;
+      return encoding;
+    case DType::boolean:
+      encoding.kind = exact::Encoding::condition;
+      return encoding;
+    case DType::f64:
+    case DType::u8:
+      throw std::logic_error(std::string("encoding_of: ") + row.name);
+    default:
+      break;
+  }
+  const unsigned magnitudes = 1u << (8 * encoding.bytes - 1);
+  encoding.kind = exact::Encoding::narrow_float;
+  encoding.fraction_bits = row.format->significand_bits - 1;
+  encoding.smallest_exponent = row.format->smallest_exponent;
+  if (row.format->has_infinity) {
+    encoding.infinity = magnitudes - (1u << encoding.fraction_bits);
+    encoding.first_nan = encoding.infinity + 1;
+  } else {
+    encoding.infinity = encoding.first_nan = magnitudes - 1;
+  }
+  encoding.most = encoding.bytes == 1 ? encoding.infinity - 1 : encoding.infinity;
+  return encoding;
+}
+
+std::uint64_t stored_bits(DType dtype, double value) {
+  if (dtype == DType::f64) return std::bit_cast<std::uint64_t>(value);
+  const std::int64_t bytes = size_in_bytes(dtype);
+  const std::uint64_t all = ~std::uint64_t{0} >> (64 - 8 * bytes);
+  if (dtype == DType::boolean) return value != 0 ? 1 : 0;
+  if (integer_range(dtype)) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) & all;
+  }
+  const auto rounded = static_cast<float>(rounded_to(dtype, value));
+  if (dtype == DType::f32) return std::bit_cast<std::uint32_t>(rounded);
+  const exact::Encoding encoding = encoding_of(dtype);
+  const std::uint64_t sign = std::signbit(rounded) ? std::uint64_t{1} << (8 * bytes - 1) : 0;
+  // A NaN of every type, quiet where there are others.
+  if (std::isnan(rounded)) return sign | (all >> 1);
+  if (std::isinf(rounded)) return sign | encoding.infinity;
+  return exact::narrowed(encoding, rounded);
+}
+
+double stored_value(DType dtype, std::uint64_t bits) {
+  if (dtype == DType::f64) return std::bit_cast<double>(bits);
+  if (dtype == DType::u8) return static_cast<double>(bits);
+  return exact::value_of(encoding_of(dtype), bits);
+}
 
 }  // namespace rekernel

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "ops/exact.h"
+
 namespace rekernel {
 
 /// Element types of tensors. Tensor maps have some of them.
@@ -30,5 +32,17 @@ struct IntegerRange {
   std::int64_t high = 0;
 };
 std::optional<IntegerRange> integer_range(DType dtype);
+
+/// The nearest value of a floating-point type, ties to even; others' values stay. Larger ones than
+/// the largest become infinity, or, where the type has none, NaN.
+double rounded_to(DType dtype, double value);
+
+/// How elements are stored. Values beyond the largest are stored as infinity, of types of 8 bits as
+/// the largest. None of f64 and u8, which no tensor of a problem has: a defect, which is thrown.
+exact::Encoding encoding_of(DType dtype);
+
+/// The bits of an element that holds `rounded_to(dtype, value)`, and its value. Of all types.
+std::uint64_t stored_bits(DType dtype, double value);
+double stored_value(DType dtype, std::uint64_t bits);
 
 }  // namespace rekernel

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "ops/random.h"
@@ -12,6 +10,9 @@ namespace rekernel {
 
 namespace {
 
+constexpr const char* exact_source =
+#include "exact_source.inc"
+    ;
 constexpr const char* random_source =
 #include "random_source.inc"
     ;
@@ -37,55 +38,37 @@ __device__ __forceinline__ Quad draw_quad(Index seed, unsigned stream,
   return drawn;
 }
 
-__device__ __forceinline__ unsigned bits_as(float value, const float*) {
-  return __float_as_uint(value);
-}
+// Four elements, so aligned that few instructions store them.
+template <class Word>
+struct alignas(sizeof(Word) < 4 ? 4 * sizeof(Word) : 16) Four {
+  Word element[4];
+};
 
-__device__ __forceinline__ unsigned bits_as(float value, const unsigned short*) {
-  unsigned short bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-}
-
-__device__ __forceinline__ unsigned bits_of(float stored) { return __float_as_uint(stored); }
-__device__ __forceinline__ unsigned bits_of(unsigned short stored) { return stored; }
-
-__device__ __forceinline__ void store_bits(float* at, unsigned bits) { *at = __uint_as_float(bits); }
-__device__ __forceinline__ void store_bits(unsigned short* at, unsigned bits) {
-  *at = static_cast<unsigned short>(bits);
-}
-
-// Four elements in one store; `at` is aligned to four elements.
-__device__ __forceinline__ void store_quad(float* at, const unsigned (&bits)[4]) {
-  *reinterpret_cast<uint4*>(at) = make_uint4(bits[0], bits[1], bits[2], bits[3]);
-}
-__device__ __forceinline__ void store_quad(unsigned short* at, const unsigned (&bits)[4]) {
-  *reinterpret_cast<uint2*>(at) = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-}
-
-template <class T>
-__device__ __forceinline__ void fill(T* data, Index count, Index seed, unsigned stream,
-                                     const random::Parameters& parameters) {
+template <class Word>
+__device__ __forceinline__ void fill(Word* data, Index count, Index seed, unsigned stream,
+                                     const random::Parameters& parameters,
+                                     const exact::Encoding& encoding) {
   const Index step = Index{1} * gridDim.x * blockDim.x;
   for (Index quad = Index{1} * blockIdx.x * blockDim.x + threadIdx.x; 4 * quad < count; quad += step) {
     const Quad drawn = draw_quad(seed, stream, parameters, quad);
-    unsigned bits[4];
+    Four<Word> four;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) bits[i] = bits_as(drawn.value[i], data);
+    for (int i = 0; i < 4; ++i) four.element[i] = exact::stored<Word>(encoding, drawn.value[i]);
     if (4 * quad + 4 <= count) {
-      store_quad(data + 4 * quad, bits);
+      reinterpret_cast<Four<Word>*>(data)[quad] = four;
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (4 * quad + i < count) store_bits(data + 4 * quad + i, bits[i]);
+        if (4 * quad + i < count) data[4 * quad + i] = four.element[i];
       }
     }
   }
 }
 
-template <class T>
-__device__ __forceinline__ void verify(const T* data, Index count, Index seed, unsigned stream,
-                                       const random::Parameters& parameters, Index* mismatches) {
+template <class Word>
+__device__ __forceinline__ void verify(const Word* data, Index count, Index seed, unsigned stream,
+                                       const random::Parameters& parameters,
+                                       const exact::Encoding& encoding, Index* mismatches) {
   const Index step = Index{1} * gridDim.x * blockDim.x;
   Index different = 0;
   for (Index quad = Index{1} * blockIdx.x * blockDim.x + threadIdx.x; 4 * quad < count; quad += step) {
@@ -93,7 +76,7 @@ __device__ __forceinline__ void verify(const T* data, Index count, Index seed, u
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const Index index = 4 * quad + i;
-      if (index < count && bits_of(data[index]) != bits_as(drawn.value[i], data)) ++different;
+      if (index < count && data[index] != exact::stored<Word>(encoding, drawn.value[i])) ++different;
     }
   }
   if (different != 0) atomicAdd(mismatches, different);
@@ -102,39 +85,34 @@ __device__ __forceinline__ void verify(const T* data, Index count, Index seed, u
 }  // namespace rekernel::inputs
 
 // 1024 threads twice a multiprocessor: full occupancy at any block size.
-#define REKERNEL_PARAMETERS                                                                       \
-  int kind, float a, float b, float row_a, float row_b, unsigned long long row_begin,             \
-      unsigned long long row_end, unsigned stretch_bits, unsigned has_outliers, float outlier,    \
-      unsigned key
-#define REKERNEL_INPUT_KERNELS(dtype, T)                                                          \
-  extern "C" __global__ void __launch_bounds__(1024, 2)                                           \
-      fill_##dtype(T* data, unsigned long long count, unsigned long long seed, unsigned stream,   \
-                   REKERNEL_PARAMETERS) {                                                         \
-    rekernel::inputs::fill(data, count, seed, stream,                                             \
-                           {kind, a, b, row_a, row_b, row_begin, row_end, stretch_bits,           \
-                            has_outliers, outlier, key});                                         \
-  }                                                                                               \
-  extern "C" __global__ void __launch_bounds__(1024, 2)                                           \
-      verify_##dtype(const T* data, unsigned long long count, unsigned long long seed,            \
-                     unsigned stream, REKERNEL_PARAMETERS, unsigned long long* mismatches) {      \
-    rekernel::inputs::verify(data, count, seed, stream,                                           \
-                             {kind, a, b, row_a, row_b, row_begin, row_end, stretch_bits,         \
-                              has_outliers, outlier, key},                                        \
-                             mismatches);                                                         \
+#define REKERNEL_INPUT_KERNELS(bytes, Word)                                                        \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                            \
+      fill_##bytes(Word* data, unsigned long long count, unsigned long long seed, unsigned stream, \
+                   const __grid_constant__ rekernel::random::Parameters parameters,                \
+                   const __grid_constant__ rekernel::exact::Encoding encoding) {                   \
+    rekernel::inputs::fill(data, count, seed, stream, parameters, encoding);                       \
+  }                                                                                                \
+  extern "C" __global__ void __launch_bounds__(1024, 2)                                            \
+      verify_##bytes(const Word* data, unsigned long long count, unsigned long long seed,          \
+                     unsigned stream, const __grid_constant__ rekernel::random::Parameters parameters, \
+                     const __grid_constant__ rekernel::exact::Encoding encoding,                   \
+                     unsigned long long* mismatches) {                                             \
+    rekernel::inputs::verify(data, count, seed, stream, parameters, encoding, mismatches);         \
   }
-REKERNEL_INPUT_KERNELS(f16, unsigned short)
-REKERNEL_INPUT_KERNELS(f32, float)
+REKERNEL_INPUT_KERNELS(1, unsigned char)
+REKERNEL_INPUT_KERNELS(2, unsigned short)
+REKERNEL_INPUT_KERNELS(4, unsigned)
+REKERNEL_INPUT_KERNELS(8, unsigned long long)
 )cuda";
 
-double rounded_to(DType dtype, float value) {
-  switch (dtype) {
-    case DType::f16:
-      return from_half_bits(to_half_bits(value));
-    case DType::f32:
-      return value;
-    default:
-      throw std::logic_error("input_value: inputs are f16 or f32");
-  }
+/// Element `index` of a tensor whose elements have this in common.
+double drawn(const random::Parameters& parameters, const exact::Encoding& encoding,
+             std::uint64_t seed, std::uint32_t stream, std::uint64_t index) {
+  const random::Words words = random::words_of_quad(seed, stream, index / 4);
+  const float value = random::draw(parameters, words.word[index % 4], index,
+                                   random::outlier_place(parameters, index / 4));
+  const std::uint64_t all = ~std::uint64_t{0} >> (64 - 8 * encoding.bytes);
+  return exact::value_of(encoding, exact::stored<std::uint64_t>(encoding, value) & all);
 }
 
 }  // namespace
@@ -153,6 +131,20 @@ random::Parameters input_parameters(const Distribution& distribution, std::uint6
   parameters.kind = static_cast<int>(distribution.kind);
   parameters.a = random::to_float(distribution.a);
   parameters.b = random::to_float(distribution.b);
+  if (distribution.kind == Distribution::Kind::integers) {
+    if (!(distribution.a < distribution.b)) throw std::logic_error("input_parameters: no integers");
+    parameters.first = static_cast<int>(distribution.a);
+    parameters.span = static_cast<unsigned>(distribution.b - distribution.a);
+  }
+  if (distribution.kind == Distribution::Kind::choice) {
+    const std::vector<double>& choices = distribution.choices;
+    if (choices.empty() || choices.size() > Distribution::max_choices) {
+      throw std::logic_error("input_parameters: from 1 to 16 choices");
+    }
+    parameters.span = static_cast<unsigned>(choices.size());
+    std::transform(choices.begin(), choices.end(), parameters.choices,
+                   [](double choice) { return random::to_float(choice); });
+  }
   parameters.stretch_bits = 2;
   parameters.key = places.word[0];
   if (const auto& odd = distribution.odd_row) {
@@ -177,54 +169,33 @@ random::Parameters input_parameters(const Distribution& distribution, std::uint6
 
 double input_value(const Distribution& distribution, DType dtype, std::uint64_t seed,
                    std::uint32_t stream, std::uint64_t index) {
-  const random::Parameters parameters = input_parameters(distribution, seed, stream);
-  const random::Words words = random::words_of_quad(seed, stream, index / 4);
-  return rounded_to(dtype, random::draw(parameters, words.word[index % 4], index,
-                                        random::outlier_place(parameters, index / 4)));
+  return drawn(input_parameters(distribution, seed, stream), encoding_of(dtype), seed, stream,
+               index);
 }
 
 HostInputs host_inputs(const Problem& problem, std::uint64_t seed) {
   HostInputs inputs;
-  for (const Tensor& tensor : problem.tensors) {
-    if (tensor.role != Role::input) continue;
-    const std::uint32_t stream = tensor_stream(tensor.name);
-    std::vector<double>& values = inputs[tensor.name];
-    values.resize(static_cast<std::size_t>(tensor.elements()));
+  for (const Tensor* tensor : problem.inputs()) {
+    const std::uint32_t stream = tensor_stream(tensor->name);
+    const random::Parameters parameters = input_parameters(tensor->distribution, seed, stream);
+    const exact::Encoding encoding = encoding_of(tensor->dtype);
+    std::vector<double>& values = inputs[tensor->name];
+    values.resize(static_cast<std::size_t>(tensor->elements()));
     for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = input_value(tensor.distribution, tensor.dtype, seed, stream, i);
+      values[i] = drawn(parameters, encoding, seed, stream, i);
     }
   }
-  return inputs;
+  return problem.made ? problem.made(inputs) : inputs;
 }
 
-std::string input_device_source() { return std::string(random_source) + kernels_source; }
+std::string input_device_source() {
+  return std::string(exact_source) + random_source + kernels_source;
+}
 
 std::uint16_t to_half_bits(double value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (!(magnitude < 65536.0)) return sign | 0x7c00;
-  if (magnitude == 0.0) return sign;
-  // In units of the last place there; subnormals share the exponent of the smallest normal number.
-  // A round-up past the last significand carries into the exponent, up to infinity.
-  const int exponent = std::max(std::ilogb(magnitude), -14);
-  const auto steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  return static_cast<std::uint16_t>(sign | (((exponent + 14) << 10) + steps));
+  return static_cast<std::uint16_t>(stored_bits(DType::f16, value));
 }
 
-double from_half_bits(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const int fraction = bits & 1023;
-  double magnitude;
-  if (exponent == 31) {
-    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity()
-                              : std::numeric_limits<double>::quiet_NaN();
-  } else if (exponent == 0) {
-    magnitude = std::ldexp(fraction, -24);
-  } else {
-    magnitude = std::ldexp(1024 + fraction, exponent - 25);
-  }
-  return std::copysign(magnitude, bits & 0x8000 ? -1.0 : 1.0);
-}
+double from_half_bits(std::uint16_t bits) { return stored_value(DType::f16, bits); }
 
 }  // namespace rekernel

@@ -1,5 +1,6 @@
 #include "ops/problem.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -76,6 +77,24 @@ std::vector<const Tensor*> with_role(const std::vector<Tensor>& tensors, Role ro
 
 std::vector<const Tensor*> Problem::inputs() const { return with_role(tensors, Role::input); }
 std::vector<const Tensor*> Problem::outputs() const { return with_role(tensors, Role::output); }
+
+const Tensor& Problem::largest(Role role) const {
+  const std::vector<const Tensor*> found = with_role(tensors, role);
+  if (found.empty()) throw std::logic_error("problem " + id + " has no such tensor");
+  return **std::max_element(found.begin(), found.end(), [](const Tensor* one, const Tensor* other) {
+    return one->bytes() < other->bytes();
+  });
+}
+
+bool has_fp32_outputs(const Problem& problem) {
+  bool any = false;
+  for (const Tensor* output : problem.outputs()) {
+    if (output->comparison != Comparison::close) continue;
+    if (output->dtype != DType::f32) return false;
+    any = true;
+  }
+  return any;
+}
 
 std::string truth_buffer(const std::string& output) { return "truth_" + output; }
 

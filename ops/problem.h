@@ -163,10 +163,16 @@ struct Problem {
 
   std::vector<const Tensor*> inputs() const;
   std::vector<const Tensor*> outputs() const;
+  /// That with the most bytes, the first of several.
+  const Tensor& largest(Role role) const;
   const Tensor* find_tensor(const std::string& name) const;
   std::int64_t attribute(const std::string& name) const;  ///< integer attributes; throws if absent
   double real_attribute(const std::string& name) const;
 };
+
+/// Whether the badge `strict`, which is about errors in FP32, means something: there is an output
+/// in FP32, and those of other types are exact.
+bool has_fp32_outputs(const Problem& problem);
 
 /// Where the float64 truth of an output lies: "truth_y".
 std::string truth_buffer(const std::string& output);

@@ -1,40 +1,15 @@
 // Input values as a pure function of (seed, stream, index). This one text is compiled by the host's
-// C++ compiler and, as part of input_device_source(), by NVRTC. Both must give the same bits, so it
-// uses only operations that IEEE 754 rounds correctly, each spelled out: nothing here may be
-// contracted, reassociated or replaced by a library's logarithm.
+// C++ compiler and, after exact.h as part of input_device_source(), by NVRTC. Both must give the
+// same bits: all arithmetic is exact.h's, and nothing may be replaced by a library's logarithm.
 
-#ifdef __CUDACC__
-#define REKERNEL_ANYWHERE __device__ __forceinline__
-#else
+#ifndef __CUDACC__
 #pragma once
-#include <bit>
-#include <cmath>
-#define REKERNEL_ANYWHERE inline
+#include "ops/exact.h"
 #endif
 
 namespace rekernel::random {
 
-#ifdef __CUDACC__
-REKERNEL_ANYWHERE float add(float x, float y) { return __fadd_rn(x, y); }
-REKERNEL_ANYWHERE float multiply(float x, float y) { return __fmul_rn(x, y); }
-REKERNEL_ANYWHERE float multiply_add(float x, float y, float z) { return __fmaf_rn(x, y, z); }
-REKERNEL_ANYWHERE float square_root(float x) { return __fsqrt_rn(x); }
-REKERNEL_ANYWHERE float to_float(unsigned x) { return __uint2float_rn(x); }
-REKERNEL_ANYWHERE float to_float(int x) { return __int2float_rn(x); }
-REKERNEL_ANYWHERE float to_float(double x) { return __double2float_rn(x); }
-REKERNEL_ANYWHERE unsigned bits_of(float x) { return __float_as_uint(x); }
-REKERNEL_ANYWHERE float float_of_bits(unsigned x) { return __uint_as_float(x); }
-#else
-REKERNEL_ANYWHERE float add(float x, float y) { return x + y; }
-REKERNEL_ANYWHERE float multiply(float x, float y) { return x * y; }
-REKERNEL_ANYWHERE float multiply_add(float x, float y, float z) { return std::fma(x, y, z); }
-REKERNEL_ANYWHERE float square_root(float x) { return std::sqrt(x); }
-REKERNEL_ANYWHERE float to_float(unsigned x) { return static_cast<float>(x); }
-REKERNEL_ANYWHERE float to_float(int x) { return static_cast<float>(x); }
-REKERNEL_ANYWHERE float to_float(double x) { return static_cast<float>(x); }
-REKERNEL_ANYWHERE unsigned bits_of(float x) { return std::bit_cast<unsigned>(x); }
-REKERNEL_ANYWHERE float float_of_bits(unsigned x) { return std::bit_cast<float>(x); }
-#endif
+using namespace exact;
 
 struct Words {
   unsigned word[4];
@@ -114,16 +89,21 @@ REKERNEL_ANYWHERE float standard_normal(unsigned word) {
 }
 
 /// A Distribution for one seed and tensor. `kind` is Distribution::Kind: normal with mean a and
-/// deviation b, uniform between a and b, or the constant a.
+/// deviation b, uniform between a and b, the constant a, integers from `first` on, or one of
+/// `choices`. A parameter of kernels: host and device lay it out alike.
 struct Parameters {
+  unsigned long long row_begin, row_end;  ///< the odd row's elements; equal: there is none
   int kind;
+  int first;      ///< of integers
+  unsigned span;  ///< of integers: how many; of a choice: how many values it has
   float a, b;
-  float row_a, row_b;                     ///< mean and deviation of the odd row
-  unsigned long long row_begin, row_end;  ///< its elements; equal: there is none
-  unsigned stretch_bits, has_outliers;    ///< one outlier in each 2^stretch_bits elements
+  float row_a, row_b;                   ///< mean and deviation of the odd row
+  unsigned stretch_bits, has_outliers;  ///< one outlier in each 2^stretch_bits elements
   float outlier;
   unsigned key;  ///< decides where they are
+  float choices[16];
 };
+static_assert(sizeof(Parameters) == 128, "host and device must agree");
 
 /// Where in its stretch the outlier is: the finaliser of MurmurHash3 (A. Appleby) on its number.
 /// `quad` counts four elements, which never belong to two stretches.
@@ -134,6 +114,23 @@ REKERNEL_ANYWHERE unsigned outlier_place(const Parameters& parameters, unsigned 
   return (x ^ x >> 16) & ((1u << parameters.stretch_bits) - 1u);
 }
 
+/// The second if the number has the bit, else the first.
+REKERNEL_ANYWHERE float by_bit(unsigned number, unsigned bit, float first, float second) {
+  return number & bit ? second : first;
+}
+
+REKERNEL_ANYWHERE float of_four(const float* choices, unsigned number) {
+  return by_bit(number, 2u, by_bit(number, 1u, choices[0], choices[1]),
+                by_bit(number, 1u, choices[2], choices[3]));
+}
+
+/// The choice with a number below 16, by its bits: a look-up would take longer for some numbers.
+REKERNEL_ANYWHERE float choice_of(const float* choices, unsigned number) {
+  return by_bit(number, 8u,
+                by_bit(number, 4u, of_four(choices, number), of_four(choices + 4, number)),
+                by_bit(number, 4u, of_four(choices + 8, number), of_four(choices + 12, number)));
+}
+
 /// One element before it is rounded to the tensor's dtype. Everything is computed for every kind of
 /// distribution on the device, so that no kind takes longer to draw than another: time would tell
 /// which inputs come.
@@ -141,14 +138,19 @@ REKERNEL_ANYWHERE float draw(const Parameters& parameters, unsigned word, unsign
                              unsigned place) {
   const float normal = standard_normal(word);
   const float uniform = multiply(to_float(word >> 8), 0x1p-24f);
+  const unsigned number = multiply_high(word, parameters.span);
+  const float integer = to_float(parameters.first + static_cast<int>(number));
+  const float choice = choice_of(parameters.choices, number);
 #ifdef __CUDACC__
-  asm volatile("" ::"f"(normal), "f"(uniform));
+  asm volatile("" ::"f"(normal), "f"(uniform), "f"(integer), "f"(choice));
 #endif
   float value = parameters.a;
   if (parameters.kind == 0) value = multiply_add(parameters.b, normal, parameters.a);
   if (parameters.kind == 1) {
     value = multiply_add(add(parameters.b, -parameters.a), uniform, parameters.a);
   }
+  if (parameters.kind == 3) value = integer;
+  if (parameters.kind == 4) value = choice;
   if (index >= parameters.row_begin && index < parameters.row_end) {
     value = multiply_add(parameters.row_b, normal, parameters.row_a);
   }

@@ -100,8 +100,8 @@ std::unique_ptr<Runnable> pool_step(const Convolution& conv, const Problem& prob
       "cudnnSetPooling2dDescriptor");
   const auto from =
       std::make_shared<CudnnTensor>(*conv.cudnn, CUDNN_DATA_FLOAT, conv.convolved_shape);
-  const auto to =
-      std::make_shared<CudnnTensor>(*conv.cudnn, CUDNN_DATA_FLOAT, problem.output().shape);
+  const auto to = std::make_shared<CudnnTensor>(*conv.cudnn, CUDNN_DATA_FLOAT,
+                                                problem.outputs().front()->shape);
   return std::make_unique<CudnnCall>("cudnnPoolingForward", [=](CUstream stream) {
     const float one = 1;
     const float zero = 0;

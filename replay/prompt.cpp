@@ -154,6 +154,15 @@ std::string tensor_line(const Tensor& tensor) {
       case Distribution::Kind::constant:
         line += ", all " + rounded(from.a);
         break;
+      case Distribution::Kind::integers:
+        line += ", integers from " + rounded(from.a) + " to " + rounded(from.b - 1);
+        break;
+      case Distribution::Kind::choice: {
+        std::vector<std::string> values;
+        for (const double choice : from.choices) values.push_back(rounded(choice));
+        line += ", each one of " + joined(values) + ", equally often";
+        break;
+      }
     }
   }
   return line + "\n";

@@ -248,8 +248,8 @@ class Tree {
 }  // namespace
 
 Candidate observing_candidate(const Problem& problem) {
-  const Tensor& output = problem.output();
-  const Tensor& input = problem.tensors.front();
+  const Tensor& output = problem.largest(Role::output);
+  const Tensor& input = *problem.inputs().front();
   if (output.bytes() < static_cast<std::int64_t>(words_seen * sizeof(std::uint32_t))) {
     throw std::logic_error("observing_candidate: the output is too small");
   }

@@ -43,8 +43,9 @@ const std::vector<Own>& own_of_references() {
     if (graph) files.insert(files.end(), {"reference/cudnn_graph.cpp", "reference/cudnn_graph.h"});
     return files;
   };
-  static const std::vector<std::string> pytorch = {"reference/expression.py", "reference/pytorch.cpp",
-                                                   "reference/pytorch.h", "reference/pytorch.py"};
+  static const std::vector<std::string> pytorch = {"reference/expression.py",
+                                                   "reference/pytorch.cpp", "reference/pytorch.h",
+                                                   "reference/pytorch.py"};
   static const std::vector<Own> table = {
       {"cublas_fp32", {"reference/cublas.cpp"}},
       {"cublas_tf32", {"reference/cublas.cpp"}},

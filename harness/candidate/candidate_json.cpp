@@ -43,7 +43,8 @@ const Names<bool> fill_names = {{"zeros", false}, {"nan", true}};
 const Names<DType> dtype_names = {
     {to_string(DType::f16), DType::f16}, {to_string(DType::bf16), DType::bf16},
     {to_string(DType::f32), DType::f32}, {to_string(DType::f64), DType::f64},
-    {to_string(DType::u8), DType::u8},   {to_string(DType::i32), DType::i32}};
+    {to_string(DType::u8), DType::u8},   {to_string(DType::i32), DType::i32},
+    {to_string(DType::i64), DType::i64}};
 template <class Value>
 Value read_name(JsonReader reader, const Names<Value>& names) {
   std::string known;

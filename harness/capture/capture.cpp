@@ -57,14 +57,16 @@ std::string question(const CaptureRequest& request, const Problem& problem, cons
                      const fs::path& answer) {
   json::array tensors;
   for (const Tensor& tensor : problem.tensors) {
+    const Distribution& distribution = tensor.distribution;
     tensors.push_back({{"name", tensor.name},
                        {"dtype", to_string(tensor.dtype)},
                        {"shape", json::value_from(tensor.shape)},
                        {"role", tensor.role == Role::input ? "input" : "output"},
                        {"distribution",
-                        {{"kind", to_string(tensor.distribution.kind)},
-                         {"a", tensor.distribution.a},
-                         {"b", tensor.distribution.b}}}});
+                        {{"kind", to_string(distribution.kind)},
+                         {"a", distribution.a},
+                         {"b", distribution.b},
+                         {"choices", json::value_from(distribution.choices)}}}});
   }
   json::object object = {{"program", program.string()},   {"problem", problem.id},
                          {"device", request.device},      {"samples", request.samples},

@@ -2,7 +2,7 @@
 
 Standard input holds one JSON object:
   {"program": path, "function": name or null, "problem": id, "device": 0, "samples": n,
-   "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b"}}, ...],
+   "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b", "choices"}}, ...],
    "answer": path}
 The function is warmed up, called twice with different inputs between notes to the recorder, and then
 timed. The answer is one JSON object in a file: {"error": "one line"}, or {"entry": what was called,
@@ -21,6 +21,10 @@ import sys
 WARM_UP_CALLS = 3
 LONGEST_LINE = 400
 SHORT_HEAD = 80  # of a line that is too long
+
+
+DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "u8": "uint8", "i32": "int32",
+          "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "i8": "int8", "i64": "int64", "bool": "bool"}
 
 
 class Refusal(Exception):
@@ -68,9 +72,9 @@ class Inputs:
     def __init__(self, torch, tensors):
         self.torch = torch
         self.descriptions = {t["name"]: t for t in tensors if t["role"] == "input"}
-        self.output = next(t for t in tensors if t["role"] == "output")
-        self.dtypes = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
-                       "f64": torch.float64, "u8": torch.uint8, "i32": torch.int32}
+        self.outputs = [t for t in tensors if t["role"] == "output"]
+        # An old PyTorch has not all of them.
+        self.dtypes = {ours: getattr(torch, name, None) for ours, name in DTYPES.items()}
 
     def fits(self, tensor, description):
         return (isinstance(tensor, self.torch.Tensor)
@@ -80,13 +84,21 @@ class Inputs:
     def draw(self, tensor, name):
         distribution = self.descriptions[name]["distribution"]
         kind, a, b = distribution["kind"], distribution["a"], distribution["b"]
-        with self.torch.no_grad():
-            if kind == "normal":
-                tensor.normal_(a, b)
-            elif kind == "uniform":
-                tensor.uniform_(a, b)
-            else:
+        torch = self.torch
+        with torch.no_grad():
+            if kind == "constant":
                 tensor.fill_(a)
+            elif kind == "integers":
+                tensor.copy_(torch.randint(int(a), int(b), tensor.shape, device="cuda"))
+            elif kind == "choice":
+                choices = torch.tensor(distribution["choices"], device="cuda")
+                tensor.copy_(choices[torch.randint(len(choices), tensor.shape, device="cuda")])
+            else:
+                # Not every type can be drawn itself.
+                drawn = tensor if tensor.element_size() > 1 else torch.empty(tensor.shape, device="cuda")
+                drawn.normal_(a, b) if kind == "normal" else drawn.uniform_(a, b)
+                if drawn is not tensor:
+                    tensor.copy_(drawn)
 
     def fresh(self):
         values = {}
@@ -96,8 +108,9 @@ class Inputs:
             self.draw(values[name], name)
         return values
 
-    def empty_output(self):
-        return self.torch.empty(self.output["shape"], dtype=self.dtypes[self.output["dtype"]], device="cuda")
+    def empty_outputs(self):
+        return tuple(self.torch.empty(t["shape"], dtype=self.dtypes[t["dtype"]], device="cuda")
+                     for t in self.outputs)
 
     def known(self):
         return ", ".join(f"{n} {d['dtype']}{d['shape']}" for n, d in self.descriptions.items())
@@ -159,32 +172,32 @@ class KernelBenchModel:
 
 
 class GpuModeKernel:
-    """GPU MODE's format: custom_kernel(data), where data is the inputs in the problem's order, with the output
-    behind them if the program unpacks one more."""
+    """GPU MODE's format: custom_kernel(data), where data is the inputs in the problem's order, with the outputs
+    after them if the program unpacks more."""
 
     def __init__(self, module, inputs):
         self.kernel = module.custom_kernel
-        self.output = None
+        self.outputs = None
         values = inputs.fresh()
         tensors = tuple(values.values())
         single = [lambda v, o: v[0]] if len(tensors) == 1 else []
-        forms = single + [lambda v, o: v, lambda v, o: (*v, o)]
+        forms = single + [lambda v, o: v, lambda v, o: (*v, *o)]
         failure = None
         for self.form in forms:
-            self.output = inputs.empty_output()
+            self.outputs = inputs.empty_outputs()
             try:
                 self.call(values)
                 return
             except (TypeError, ValueError, AttributeError) as error:
                 failure = error
-        raise Refusal(f"custom_kernel takes neither the inputs nor the inputs and the output: {one_line(failure)}")
+        raise Refusal(f"custom_kernel takes neither the inputs nor the inputs and the outputs: {one_line(failure)}")
 
     def prepare(self, values):
         return values
 
     def call(self, values):
-        result = self.kernel(self.form(tuple(values.values()), self.output))
-        return self.output if result is None else result
+        result = self.kernel(self.form(tuple(values.values()), self.outputs))
+        return self.outputs if result is None else result
 
 
 class PlainFunction:
@@ -236,21 +249,39 @@ def find_entry(module, inputs, wanted):
     return PlainFunction(getattr(module, name)), name
 
 
-def check_output(inputs, values, output):
+def outputs_of(inputs, result):
+    """The outputs by name; a function of several gives them as a tuple or list, in the problem's order."""
+    several = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    if len(several) != len(inputs.outputs):
+        raise Refusal(f"the program gives {len(several)} outputs; expected {len(inputs.outputs)}")
+    return {description["name"]: output for description, output in zip(inputs.outputs, several)}
+
+
+def check_outputs(inputs, values, result):
+    outputs = outputs_of(inputs, result)
+    for description in inputs.outputs:
+        output = outputs[description["name"]]
+        which = "output" if len(outputs) == 1 else f"output '{description['name']}'"
+        check_output(inputs, description, which, output)
+        others = {f"input '{n}'": t for n, t in values.items()}
+        others.update({f"output '{n}'": t for n, t in outputs.items() if t is not output})
+        begin, end = extent(output)
+        for name, tensor in others.items():
+            first, last = extent(tensor)
+            if begin < last and first < end:
+                raise Refusal(f"the program's {which} lies in its {name}")
+
+
+def check_output(inputs, description, which, output):
     if not isinstance(output, inputs.torch.Tensor):
         raise Refusal(f"the program gives a {type(output).__name__}; expected a tensor")
     if not output.is_cuda:
-        raise Refusal("the program's output lies in host memory")
-    if not inputs.fits(output, inputs.output):
-        raise Refusal(f"the program's output is {shape_text(output)}; expected "
-                      f"{inputs.output['dtype']}{inputs.output['shape']}")
+        raise Refusal(f"the program's {which} lies in host memory")
+    if not inputs.fits(output, description):
+        raise Refusal(f"the program's {which} is {shape_text(output)}; expected "
+                      f"{description['dtype']}{description['shape']}")
     if not output.is_contiguous():
-        raise Refusal(f"the program's output has strides {list(output.stride())}; expected row-major order")
-    begin, end = extent(output)
-    for name, tensor in values.items():
-        first, last = extent(tensor)
-        if begin < last and first < end:
-            raise Refusal(f"the program's output lies in its input '{name}'")
+        raise Refusal(f"the program's {which} has strides {list(output.stride())}; expected row-major order")
 
 
 def extent(tensor):
@@ -265,16 +296,19 @@ class Recorder:
     def note(self, **content):
         self.library.rekernel_note(json.dumps(content).encode())
 
-    def call(self, number, entry, values):
-        place = {n: [t.data_ptr(), t.numel() * t.element_size()] for n, t in values.items()}
-        self.note(call=number, tensors=place)
+    def call(self, number, entry, inputs, values):
+        self.note(call=number, tensors=self.places(values))
         self.library.rekernel_record(1)
         try:
-            output = entry.call(values)
+            result = entry.call(values)
         finally:
             self.library.rekernel_record(0)
-        self.note(call=number, output=[output.data_ptr(), output.numel() * output.element_size()])
-        return output
+        self.note(call=number, outputs=self.places(outputs_of(inputs, result)))
+        return result
+
+    @staticmethod
+    def places(tensors):
+        return {n: [t.data_ptr(), t.numel() * t.element_size()] for n, t in tensors.items()}
 
 
 class Timer:
@@ -320,15 +354,15 @@ def work(request):
     for _ in range(WARM_UP_CALLS):
         for values in sets:
             prepared = entry.prepare(values)
-            check_output(inputs, prepared, entry.call(prepared))
+            check_outputs(inputs, prepared, entry.call(prepared))
     torch.cuda.synchronize()
     recorder = Recorder()
     for number, values in enumerate(sets, 1):
         prepared = entry.prepare(values)
         torch.cuda.synchronize()
-        output = recorder.call(number, entry, prepared)
+        output = recorder.call(number, entry, inputs, prepared)
         torch.cuda.synchronize()
-        check_output(inputs, prepared, output)
+        check_outputs(inputs, prepared, output)
         del output
     timer = Timer(torch, request["device"])
     times = {}

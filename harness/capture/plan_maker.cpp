@@ -211,19 +211,25 @@ class PlanMaker {
   const RecordedCall& first() const { return recording_.calls[0]; }
 
   Result<Ok> check_tensors(const RecordedCall& call) const {
-    std::set<std::string> given = {problem_.output().name};
-    for (const RecordedTensor& tensor : call.inputs) {
+    if (Result<Ok> inputs = check_given(call.inputs, Role::input); !inputs) return inputs;
+    return check_given(call.outputs, Role::output);
+  }
+
+  Result<Ok> check_given(const std::vector<RecordedTensor>& tensors, Role role) const {
+    const std::string what = role == Role::input ? "input" : "output";
+    std::set<std::string> given;
+    for (const RecordedTensor& tensor : tensors) {
       const Tensor* known = problem_.find_tensor(tensor.name);
-      if (!known || known->role != Role::input || !given.insert(tensor.name).second) {
-        return Error{"the recording has an input \"" + one_line(tensor.name, 64) +
+      if (!known || known->role != role || !given.insert(tensor.name).second) {
+        return Error{"the recording has an " + what + " \"" + one_line(tensor.name, 64) +
                      "\", which is none of " + problem_.id + "'s"};
       }
       if (Result<Ok> fits = check_bytes(tensor, *known); !fits) return fits;
     }
-    if (given.size() != problem_.tensors.size()) {
-      return Error{"the recording does not have all inputs of " + problem_.id};
-    }
-    return check_bytes(call.output, problem_.output());
+    const std::size_t all =
+        role == Role::input ? problem_.inputs().size() : problem_.outputs().size();
+    if (given.size() == all) return Ok{};
+    return Error{"the recording does not have all " + what + "s of " + problem_.id};
   }
 
   static Result<Ok> check_bytes(const RecordedTensor& tensor, const Tensor& known) {
@@ -308,9 +314,10 @@ class PlanMaker {
     const auto holds = [&](const RecordedTensor& tensor) {
       return address >= tensor.address && address - tensor.address < tensor.bytes;
     };
-    if (holds(call.output)) return {problem_.output().name, address - call.output.address};
-    for (const RecordedTensor& input : call.inputs) {
-      if (holds(input)) return {input.name, address - input.address};
+    for (const std::vector<RecordedTensor>* tensors : {&call.outputs, &call.inputs}) {
+      for (const RecordedTensor& tensor : *tensors) {
+        if (holds(tensor)) return {tensor.name, address - tensor.address};
+      }
     }
     return {};
   }

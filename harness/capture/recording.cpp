@@ -214,8 +214,8 @@ class LogReader {
     return tensor;
   }
 
-  /// {"call": 1, "tensors": {"x": [address, bytes]}} before a call and {"call": 1, "output":
-  /// [address, bytes]} behind it.
+  /// {"call": 1, "tensors": {"x": [address, bytes]}} before a call and {"call": 1, "outputs":
+  /// {"y": [address, bytes]}} after it.
   void read_note(JsonReader reader) {
     const auto number = static_cast<std::size_t>(reader.required("call").integer(1, 1000));
     if (reader.has("tensors")) {
@@ -230,11 +230,13 @@ class LogReader {
       recording_.calls.push_back(std::move(call));
       in_call_ = true;
     } else {
-      JsonReader output = reader.required("output");
+      JsonReader outputs = reader.required("outputs");
       if (!in_call_ || number != recording_.calls.size()) {
         reader.fail("a call ends out of turn");
       } else {
-        recording_.calls.back().output = read_tensor("output", output);
+        for (auto& [name, entry] : outputs.entries()) {
+          recording_.calls.back().outputs.push_back(read_tensor(name, entry));
+        }
       }
       in_call_ = false;
     }

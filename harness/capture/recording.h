@@ -87,7 +87,7 @@ struct RecordedTensor {
 /// One call of the program's function, as it was noted around it.
 struct RecordedCall {
   std::vector<RecordedTensor> inputs;
-  RecordedTensor output;
+  std::vector<RecordedTensor> outputs;
   std::vector<RecordedStep> steps;
   std::map<std::int64_t, RecordedGraph> graphs;  ///< by handle, as they were when the call began
 };

@@ -1,5 +1,7 @@
 #include "harness/device/buffers.h"
 
+#include <random>
+#include <stdexcept>
 #include <utility>
 
 #include "ops/inputs.h"
@@ -13,6 +15,12 @@ constexpr std::int64_t band_bytes = 1 << 20;
 constexpr std::int64_t alignment = 1024;
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// From the operating system: nobody foresees it.
+std::uint64_t random_word() {
+  std::random_device entropy;
+  return std::uint64_t{entropy()} << 32 | entropy();
+}
 
 const Distribution& distribution_of(const Tensor& tensor, const StressCase* stress) {
   if (stress) {
@@ -94,38 +102,55 @@ std::optional<std::string> Buffers::find_damaged_guard(const DeviceTools& tools,
 }
 
 InputBuffers::InputBuffers(const Problem& problem, const DeviceTools& tools,
-                           Surroundings surroundings)
-    : problem_(problem), tools_(tools) {
-  for (const Tensor& tensor : problem.tensors) {
-    if (tensor.role == Role::input) add(tensor.name, tensor.bytes(), surroundings);
+                           Surroundings surroundings, const Making* making)
+    : problem_(problem), tools_(tools), salt_(random_word()) {
+  for (const Tensor* tensor : problem.inputs()) add(tensor->name, tensor->bytes(), surroundings);
+  if (problem.making.steps.empty()) return;
+  if (!making) throw std::logic_error("InputBuffers: " + problem.id + " has inputs to make");
+  for (const Tensor* tensor : problem.inputs()) {
+    if (tensor->is_made) digests_.try_emplace(tensor->name, std::int64_t{sizeof(std::uint64_t)});
   }
+  making_.emplace(problem.making, making->compiled, bindings(), making->device);
 }
 
 void InputBuffers::fill(std::uint64_t seed, const StressCase* stress, const Stream& stream) const {
-  for (const Tensor& tensor : problem_.tensors) {
-    if (tensor.role != Role::input) continue;
-    tools_.fill(bindings().at(tensor.name), tensor.dtype, distribution_of(tensor, stress), seed,
-                tensor_stream(tensor.name), stream);
+  for (const Tensor* tensor : problem_.inputs()) {
+    tools_.fill(bindings().at(tensor->name), tensor->dtype, distribution_of(*tensor, stress), seed,
+                tensor_stream(tensor->name), stream);
   }
+  if (making_) making_->enqueue(stream);
+  for (const auto& [name, digest] : digests_) {
+    tools_.digest_to({digest.get(), digest.bytes()}, bindings().at(name), salt_, stream);
+  }
+}
+
+bool InputBuffers::is_modified(const Tensor& tensor, std::uint64_t seed, const StressCase* stress,
+                               const Stream& stream) const {
+  const BufferView view = bindings().at(tensor.name);
+  if (!tensor.is_made) {
+    return tools_.count_input_mismatches(view, tensor.dtype, distribution_of(tensor, stress), seed,
+                                         tensor_stream(tensor.name), stream) != 0;
+  }
+  const std::uint64_t now = tools_.digest(view, salt_, stream);
+  std::uint64_t filled = 0;
+  REKERNEL_CUDA(cuMemcpyDtoH(&filled, digests_.at(tensor.name).get(), sizeof filled));
+  return now != filled;
 }
 
 std::optional<std::string> InputBuffers::find_modified(std::uint64_t seed, const StressCase* stress,
                                                        const Stream& stream) const {
-  for (const Tensor& tensor : problem_.tensors) {
-    if (tensor.role != Role::input) continue;
-    if (tools_.count_input_mismatches(bindings().at(tensor.name), tensor.dtype,
-                                      distribution_of(tensor, stress), seed,
-                                      tensor_stream(tensor.name), stream) != 0) {
-      return tensor.name;
-    }
+  for (const Tensor* tensor : problem_.inputs()) {
+    if (is_modified(*tensor, seed, stress, stream)) return tensor->name;
   }
   return std::nullopt;
 }
 
 SubjectBuffers::SubjectBuffers(const Problem& problem, const std::vector<Workspace>& workspaces,
-                               Surroundings surroundings)
-    : output_name_(problem.output().name) {
-  add(output_name_, problem.output().bytes(), surroundings);
+                               Surroundings surroundings) {
+  for (const Tensor* output : problem.outputs()) {
+    add(output->name, output->bytes(), surroundings);
+    outputs_[output->name] = bindings().at(output->name);
+  }
   for (const Workspace& workspace : workspaces) add(workspace.name, workspace.bytes, surroundings);
 }
 

@@ -9,6 +9,7 @@
 
 #include "harness/device/device_tools.h"
 #include "harness/device/launch.h"
+#include "harness/device/own_program.h"
 #include "harness/gpu/shared_memory.h"
 #include "ops/problem.h"
 
@@ -81,29 +82,45 @@ class Buffers {
 /// A problem's inputs.
 class InputBuffers : public Buffers {
  public:
-  /// Keeps references to `problem` and `tools`.
-  InputBuffers(const Problem& problem, const DeviceTools& tools, Surroundings surroundings);
+  /// What makes inputs of drawn ones: `Problem::making`, compiled for the device.
+  struct Making {
+    const CompiledProgram& compiled;
+    const DeviceProperties& device;
+  };
+
+  /// Keeps references to `problem` and `tools`. `making` may be null where the problem has none.
+  InputBuffers(const Problem& problem, const DeviceTools& tools, Surroundings surroundings,
+               const Making* making = nullptr);
 
   /// New values from `seed`; `stress` replaces distributions where given.
   void fill(std::uint64_t seed, const StressCase* stress, const Stream& stream) const;
-  /// The name of the first input that no longer holds what fill(seed, stress) wrote.
+  /// The name of the first input that no longer holds what fill(seed, stress), the last of all,
+  /// wrote.
   std::optional<std::string> find_modified(std::uint64_t seed, const StressCase* stress,
                                            const Stream& stream) const;
 
  private:
+  bool is_modified(const Tensor& tensor, std::uint64_t seed, const StressCase* stress,
+                   const Stream& stream) const;
+
   const Problem& problem_;
   const DeviceTools& tools_;
+  std::optional<OwnProgram> making_;
+  /// Digests of the inputs that were made: drawing them again would not tell.
+  std::map<std::string, DeviceBuffer> digests_;
+  std::uint64_t salt_;
 };
 
-/// What one subject of an evaluation writes: the problem's output, and its own workspaces.
+/// What one subject of an evaluation writes: the problem's outputs, and its own workspaces.
 class SubjectBuffers : public Buffers {
  public:
   SubjectBuffers(const Problem& problem, const std::vector<Workspace>& workspaces,
                  Surroundings surroundings);
-  BufferView output() const { return bindings().at(output_name_); }
+  /// The problem's outputs by name.
+  const Bindings& outputs() const { return outputs_; }
 
  private:
-  std::string output_name_;
+  Bindings outputs_;
 };
 
 }  // namespace rekernel

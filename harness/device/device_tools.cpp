@@ -27,8 +27,22 @@ struct ComparePartial {
   unsigned long long first_failing;
 };
 
+/// What `compare_*` compares with. Mirrored as well.
+struct CompareBounds {
+  double absolute;
+  double relative;
+  double strict_absolute;
+  double strict_relative;
+  int only_written;  ///< an element that was written is right
+};
+
 constexpr const char* tools_source = R"cuda(
-#include <cuda_fp16.h>
+namespace exact = rekernel::exact;
+
+struct CompareBounds {
+  double absolute, relative, strict_absolute, strict_relative;
+  int only_written;
+};
 
 struct ComparePartial {
   double max_abs, error_squares, truth_squares, worst_tolerance_ratio, worst_strict_ratio;
@@ -56,33 +70,47 @@ __device__ double error_ratio(double error, double bound) {
   return error == 0.0 ? 0.0 : nan_to_infinity(error / bound);
 }
 
-__device__ bool is_poison(float value) {
-  return (__float_as_uint(value) | 0x80808080u) == 0xffffffffu;
+// Whether an element may be one that nobody wrote: it holds one of the two bytes that memory was filled with.
+__device__ bool is_poison(const exact::Encoding& encoding, unsigned long long bits) {
+  if (encoding.kind == exact::Encoding::condition) return bits > 1;
+  const unsigned long long unused = encoding.bytes == 8 ? 0 : ~0ull << 8 * encoding.bytes;
+  return (bits | 0x8080808080808080ull | unused) == ~0ull;
 }
-__device__ bool is_poison(__half value) { return (__half_as_ushort(value) | 0x8080u) == 0xffffu; }
-__device__ double to_double(float value) { return value; }
-__device__ double to_double(__half value) { return __half2float(value); }
 
-template <class T>
-__device__ void compare(const T* output, const double* truth, unsigned long long count,
-                        double absolute, double relative, double strict_absolute,
-                        double strict_relative, ComparePartial* partials) {
+__device__ ComparePartial compared(const exact::Encoding& encoding, unsigned long long bits,
+                                   double expected, const CompareBounds& bounds) {
+  ComparePartial one{0, 0, 0, 0, 0, 0, 0, ~0ull};
+  const bool poison = is_poison(encoding, bits);
+  if (bounds.only_written) {
+    one.failing = one.unwritten = poison ? 1 : 0;
+    return one;
+  }
+  const double value = exact::value_of(encoding, bits);
+  const double magnitude = fabs(expected);
+  const bool infinite = magnitude == __longlong_as_double(0x7ff0000000000000ll);
+  const double error = value == expected ? 0.0 : nan_to_infinity(fabs(value - expected));
+  const double bound = infinite ? 0.0 : bounds.absolute + bounds.relative * magnitude;
+  const double strict_bound =
+      infinite ? 0.0 : bounds.strict_absolute + bounds.strict_relative * magnitude;
+  one.max_abs = error;
+  one.error_squares = error * error;
+  one.truth_squares = infinite ? 0.0 : expected * expected;
+  one.worst_tolerance_ratio = error_ratio(error, bound);
+  one.worst_strict_ratio = error_ratio(error, strict_bound);
+  one.failing = error <= bound ? 0 : 1;
+  one.unwritten = one.failing && poison ? 1 : 0;
+  return one;
+}
+
+template <class Word>
+__device__ void compare(const Word* output, const double* truth, unsigned long long count,
+                        const exact::Encoding& encoding, const CompareBounds& bounds,
+                        ComparePartial* partials) {
   ComparePartial mine{0, 0, 0, 0, 0, 0, 0, ~0ull};
   const unsigned long long step = 1ull * gridDim.x * blockDim.x;
   for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-    const double expected = truth[i];
-    const double error = nan_to_infinity(fabs(to_double(output[i]) - expected));
-    const double magnitude = fabs(expected);
-    ComparePartial one;
-    one.max_abs = error;
-    one.error_squares = error * error;
-    one.truth_squares = expected * expected;
-    one.worst_tolerance_ratio = error_ratio(error, absolute + relative * magnitude);
-    one.worst_strict_ratio = error_ratio(error, strict_absolute + strict_relative * magnitude);
-    const bool within = error <= absolute + relative * magnitude;
-    one.failing = within ? 0 : 1;
-    one.unwritten = is_poison(output[i]) ? 1 : 0;
-    one.first_failing = within ? ~0ull : i;
+    ComparePartial one = compared(encoding, output[i], truth[i], bounds);
+    if (one.failing) one.first_failing = i;
     merge(mine, one);
   }
   __shared__ ComparePartial shared[256];
@@ -95,19 +123,18 @@ __device__ void compare(const T* output, const double* truth, unsigned long long
   if (threadIdx.x == 0) partials[blockIdx.x] = shared[0];
 }
 
-extern "C" __global__ void compare_f32(const float* output, const double* truth,
-                                       unsigned long long count, double absolute, double relative,
-                                       double strict_absolute, double strict_relative,
-                                       ComparePartial* partials) {
-  compare(output, truth, count, absolute, relative, strict_absolute, strict_relative, partials);
-}
-
-extern "C" __global__ void compare_f16(const __half* output, const double* truth,
-                                       unsigned long long count, double absolute, double relative,
-                                       double strict_absolute, double strict_relative,
-                                       ComparePartial* partials) {
-  compare(output, truth, count, absolute, relative, strict_absolute, strict_relative, partials);
-}
+// For elements of so many bytes.
+#define REKERNEL_COMPARE(bytes, Word)                                                               \
+  extern "C" __global__ void compare_##bytes(                                                       \
+      const Word* output, const double* truth, unsigned long long count,                            \
+      const __grid_constant__ exact::Encoding encoding, const __grid_constant__ CompareBounds bounds, \
+      ComparePartial* partials) {                                                                   \
+    compare(output, truth, count, encoding, bounds, partials);                                      \
+  }
+REKERNEL_COMPARE(1, unsigned char)
+REKERNEL_COMPARE(2, unsigned short)
+REKERNEL_COMPARE(4, unsigned)
+REKERNEL_COMPARE(8, unsigned long long)
 
 extern "C" __global__ void sum_squares(const double* values, unsigned long long count,
                                        double* partials) {
@@ -146,12 +173,14 @@ __device__ unsigned long long mix(unsigned long long x) {
   return x ^ (x >> 33);
 }
 
-extern "C" __global__ void digest(const unsigned short* words, unsigned long long count,
+extern "C" __global__ void digest(const unsigned short* words, unsigned long long bytes,
                                   unsigned long long salt, unsigned long long* sum) {
   unsigned long long mine = 0;
-  const unsigned long long step = 1ull * gridDim.x * blockDim.x;
-  for (unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-    mine += mix(mix(i + salt) + words[i]);
+  const unsigned long long count = bytes / 2, step = 1ull * gridDim.x * blockDim.x;
+  const unsigned long long first = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
+  for (unsigned long long i = first; i < count; i += step) mine += mix(mix(i + salt) + words[i]);
+  if (first == 0 && bytes % 2 != 0) {
+    mine += mix(mix(count + salt) + reinterpret_cast<const unsigned char*>(words)[bytes - 1]);
   }
   atomicAdd(sum, mine);
 }
@@ -185,9 +214,13 @@ extern "C" __global__ void longest_pause(unsigned long long duration, unsigned l
 
 // One 16-byte access a thread and blocks that come and go: on an H200 this copies 4.26 TB/s, where a
 // persistent grid with several accesses in flight per thread stays at 4.0.
-extern "C" __global__ void copy(float4* to, const float4* from, unsigned long long count) {
-  const unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) to[i] = from[i];
+extern "C" __global__ void copy(float4* to, const float4* from, unsigned long long bytes) {
+  const unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x, whole = bytes / 16;
+  if (i < whole) {
+    to[i] = from[i];
+  } else if (i - whole < bytes % 16) {
+    reinterpret_cast<char*>(to + whole)[i - whole] = reinterpret_cast<const char*>(from + whole)[i - whole];
+  }
 }
 )cuda";
 
@@ -209,11 +242,9 @@ void launch(CUfunction function, unsigned blocks, const Stream& stream, Argument
   launch_blocks(function, blocks, block_size, stream, arguments...);
 }
 
-std::string typed(const char* name, DType dtype) {
-  if (dtype != DType::f16 && dtype != DType::f32) {
-    throw std::logic_error(std::string(name) + ": only f16 and f32 tensors");
-  }
-  return std::string(name) + "_" + to_string(dtype);
+/// The kernel of this name for elements of the type.
+std::string kernel_for(const char* name, DType dtype) {
+  return std::string(name) + "_" + std::to_string(size_in_bytes(dtype));
 }
 
 unsigned long long count_of(const BufferView& buffer, std::int64_t element_bytes) {
@@ -228,25 +259,18 @@ T read_back(CUdeviceptr address) {
 }
 
 double element_at(const BufferView& buffer, DType dtype, std::int64_t index) {
-  const CUdeviceptr address =
-      buffer.pointer + static_cast<CUdeviceptr>(index * size_in_bytes(dtype));
-  switch (dtype) {
-    case DType::f16:
-      return from_half_bits(read_back<std::uint16_t>(address));
-    case DType::f32:
-      return read_back<float>(address);
-    case DType::f64:
-      return read_back<double>(address);
-    default:
-      throw std::logic_error("element_at: only floats");
-  }
+  const std::int64_t bytes = size_in_bytes(dtype);
+  std::uint64_t bits = 0;  // of a machine with the least byte first, as GPUs are
+  REKERNEL_CUDA(cuMemcpyDtoH(&bits, buffer.pointer + static_cast<CUdeviceptr>(index * bytes),
+                             static_cast<std::size_t>(bytes)));
+  return stored_value(dtype, bits);
 }
 
 }  // namespace
 
 Program device_tools_program() {
   Program program;
-  program.source = std::string(tools_source) + input_device_source();
+  program.source = input_device_source() + tools_source;
   return program;
 }
 
@@ -259,23 +283,21 @@ DeviceTools::DeviceTools(const CompiledProgram& compiled, const DeviceProperties
 void DeviceTools::fill(const BufferView& buffer, DType dtype, const Distribution& distribution,
                        std::uint64_t seed, std::uint32_t stream_number,
                        const Stream& stream) const {
-  const random::Parameters p = input_parameters(distribution, seed, stream_number);
-  launch(module_.function(typed("fill", dtype)), blocks_, stream, buffer.pointer,
+  launch(module_.function(kernel_for("fill", dtype)), blocks_, stream, buffer.pointer,
          count_of(buffer, size_in_bytes(dtype)), static_cast<unsigned long long>(seed),
-         static_cast<unsigned>(stream_number), p.kind, p.a, p.b, p.row_a, p.row_b, p.row_begin,
-         p.row_end, p.stretch_bits, p.has_outliers, p.outlier, p.key);
+         static_cast<unsigned>(stream_number), input_parameters(distribution, seed, stream_number),
+         encoding_of(dtype));
 }
 
 std::int64_t DeviceTools::count_input_mismatches(const BufferView& buffer, DType dtype,
                                                  const Distribution& distribution,
                                                  std::uint64_t seed, std::uint32_t stream_number,
                                                  const Stream& stream) const {
-  const random::Parameters p = input_parameters(distribution, seed, stream_number);
   clear_counter(stream);
-  launch(module_.function(typed("verify", dtype)), blocks_, stream, buffer.pointer,
+  launch(module_.function(kernel_for("verify", dtype)), blocks_, stream, buffer.pointer,
          count_of(buffer, size_in_bytes(dtype)), static_cast<unsigned long long>(seed),
-         static_cast<unsigned>(stream_number), p.kind, p.a, p.b, p.row_a, p.row_b, p.row_begin,
-         p.row_end, p.stretch_bits, p.has_outliers, p.outlier, p.key, counter_.get());
+         static_cast<unsigned>(stream_number), input_parameters(distribution, seed, stream_number),
+         encoding_of(dtype), counter_.get());
   return read_counter(stream);
 }
 
@@ -298,14 +320,21 @@ double DeviceTools::root_mean_square(const BufferView& truth, const Stream& stre
   return std::sqrt(sum / static_cast<double>(count));
 }
 
-ErrorStats DeviceTools::compare(const BufferView& output, DType dtype, const BufferView& truth,
-                                const Tolerance& tolerance, double absolute_scale,
-                                const Stream& stream) const {
+ErrorStats DeviceTools::compare(const BufferView& output, const Tensor& tensor,
+                                const BufferView& truth, const Tolerance& tolerance,
+                                double absolute_scale, const Stream& stream) const {
   constexpr double strict_tolerance = 1e-4;  // what KernelBench asks of FP32
   const unsigned long long count = count_of(truth, sizeof(double));
-  launch(module_.function(typed("compare", dtype)), blocks_, stream, output.pointer, truth.pointer,
-         count, tolerance.absolute * absolute_scale, tolerance.relative,
-         strict_tolerance * absolute_scale, strict_tolerance, partials_.get());
+  CompareBounds bounds{};
+  if (tensor.comparison == Comparison::close) {
+    bounds.absolute = tolerance.absolute * absolute_scale;
+    bounds.relative = tolerance.relative;
+    bounds.strict_absolute = strict_tolerance * absolute_scale;
+    bounds.strict_relative = strict_tolerance;
+  }
+  bounds.only_written = tensor.comparison == Comparison::extreme ? 1 : 0;
+  launch(module_.function(kernel_for("compare", tensor.dtype)), blocks_, stream, output.pointer,
+         truth.pointer, count, encoding_of(tensor.dtype), bounds, partials_.get());
   stream.synchronize();
   std::vector<ComparePartial> partials(blocks_);
   REKERNEL_CUDA(
@@ -330,7 +359,7 @@ ErrorStats DeviceTools::compare(const BufferView& output, DType dtype, const Buf
   stats.truth_rms = std::sqrt(truth_squares / static_cast<double>(count));
   if (first_failing != ~0ull) {
     stats.first_failing = static_cast<std::int64_t>(first_failing);
-    stats.first_value = element_at(output, dtype, stats.first_failing);
+    stats.first_value = element_at(output, tensor.dtype, stats.first_failing);
     stats.first_truth = element_at(truth, DType::f64, stats.first_failing);
   }
   return stats;
@@ -338,10 +367,15 @@ ErrorStats DeviceTools::compare(const BufferView& output, DType dtype, const Buf
 
 std::uint64_t DeviceTools::digest(const BufferView& buffer, std::uint64_t salt,
                                   const Stream& stream) const {
-  clear_counter(stream);
-  launch(module_.function("digest"), blocks_, stream, buffer.pointer, count_of(buffer, 2),
-         static_cast<unsigned long long>(salt), counter_.get());
+  digest_to({counter_.get(), counter_.bytes()}, buffer, salt, stream);
   return static_cast<std::uint64_t>(read_counter(stream));
+}
+
+void DeviceTools::digest_to(const BufferView& slot, const BufferView& buffer, std::uint64_t salt,
+                            const Stream& stream) const {
+  REKERNEL_CUDA(cuMemsetD8Async(slot.pointer, 0, sizeof(unsigned long long), stream.get()));
+  launch(module_.function("digest"), blocks_, stream, buffer.pointer, count_of(buffer, 1),
+         static_cast<unsigned long long>(salt), slot.pointer);
 }
 
 void DeviceTools::overwrite(const BufferView& buffer, const Stream& stream) const {
@@ -361,9 +395,10 @@ std::int64_t DeviceTools::longest_pause_ns(std::chrono::nanoseconds duration,
 
 void DeviceTools::copy(const BufferView& to, const BufferView& from, const Stream& stream) const {
   constexpr unsigned threads = 512;
-  const unsigned long long count = count_of(to, 16);
-  launch_blocks(module_.function("copy"), static_cast<unsigned>((count + threads - 1) / threads),
-                threads, stream, to.pointer, from.pointer, count);
+  const unsigned long long bytes = count_of(to, 1);
+  const unsigned long long accesses = bytes / 16 + bytes % 16;
+  launch_blocks(module_.function("copy"), static_cast<unsigned>((accesses + threads - 1) / threads),
+                threads, stream, to.pointer, from.pointer, bytes);
 }
 
 void DeviceTools::clear_counter(const Stream& stream) const {

@@ -69,9 +69,15 @@ CUtensorMapDataType tensor_map_type(DType dtype) {
     case DType::f64:
       return CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
     case DType::u8:
-      return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    case DType::i8:
+    case DType::boolean:
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+      return CU_TENSOR_MAP_DATA_TYPE_UINT8;  // what a byte means, a copy need not know
     case DType::i32:
       return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    case DType::i64:
+      return CU_TENSOR_MAP_DATA_TYPE_INT64;
   }
   throw std::logic_error("unknown dtype");
 }

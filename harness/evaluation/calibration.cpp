@@ -1,14 +1,17 @@
 #include "harness/evaluation/calibration.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rekernel {
 
 namespace {
 
 constexpr std::int64_t access_bytes = 16;
-constexpr std::int64_t copy_threads = 512;
-constexpr std::int64_t small_copy_bytes = 4 << 20;
+constexpr std::int64_t move_threads = 512;
+constexpr std::int64_t small_bytes = 4 << 20;
+/// Two works of half and of all of so many differ.
+constexpr std::int64_t fewest_bytes = 2 * access_bytes;
 constexpr std::int64_t wait_ns = 100000;
 
 constexpr const char* source = R"cuda(
@@ -25,6 +28,16 @@ extern "C" __global__ void wait(long long duration) {
 extern "C" __global__ void copy(float4* to, const float4* from, long long count) {
   const long long i = 1ll * blockIdx.x * blockDim.x + threadIdx.x;
   if (i < count) to[i] = from[i];
+}
+
+extern "C" __global__ void read(const float4* from, long long count) {
+  const long long i = 1ll * blockIdx.x * blockDim.x + threadIdx.x;
+  float x, y, z, w;
+  if (i < count) {
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x), "=f"(y), "=f"(z), "=f"(w)
+                 : "l"(from + i));
+  }
 }
 )cuda";
 
@@ -48,34 +61,38 @@ KernelLaunch launch_of(const std::string& kernel, std::int64_t threads,
   return launch;
 }
 
-KnownWork copy_of(const Problem& problem, const Tensor& from, std::int64_t bytes) {
+/// A thread for each access.
+KnownWork moving(const Problem& problem, const std::string& kernel, std::int64_t bytes,
+                 std::vector<Argument> args) {
   const std::int64_t count = bytes / access_bytes;
-  KernelLaunch launch = launch_of(
-      "copy", copy_threads,
-      {BufferArgument{problem.output().name}, BufferArgument{from.name}, ScalarArgument{count}});
-  launch.grid[0].count = (count + copy_threads - 1) / copy_threads;
-  return known_work(problem, "copy of " + std::to_string(bytes) + " bytes", std::move(launch));
-}
-
-const Tensor& largest_input(const Problem& problem) {
-  const Tensor* largest = nullptr;
-  for (const Tensor& tensor : problem.tensors) {
-    if (tensor.role != Role::input) continue;
-    if (!largest || tensor.bytes() > largest->bytes()) largest = &tensor;
-  }
-  return *largest;
+  args.push_back(ScalarArgument{count});
+  KernelLaunch launch = launch_of(kernel, move_threads, std::move(args));
+  launch.grid[0].count = (count + move_threads - 1) / move_threads;
+  return known_work(problem, kernel + " of " + std::to_string(count * access_bytes) + " bytes",
+                    std::move(launch));
 }
 
 }  // namespace
 
 std::vector<KnownWork> known_works(const Problem& problem) {
-  const Tensor& input = largest_input(problem);
-  const std::int64_t most = std::min(input.bytes(), problem.output().bytes());
+  const Tensor& input = problem.largest(Role::input);
+  const Tensor& output = problem.largest(Role::output);
   KernelLaunch wait = launch_of("wait", 32, {ScalarArgument{wait_ns}});
   wait.grid[0] = {1, true};
-  return {known_work(problem, "nothing", launch_of("nothing", 32, {})),
-          known_work(problem, "wait of " + std::to_string(wait_ns) + " ns", std::move(wait)),
-          copy_of(problem, input, std::min(small_copy_bytes, most)), copy_of(problem, input, most)};
+  std::vector<KnownWork> works = {
+      known_work(problem, "nothing", launch_of("nothing", 32, {})),
+      known_work(problem, "wait of " + std::to_string(wait_ns) + " ns", std::move(wait))};
+  // Where the outputs are a few numbers, there is nothing to copy to.
+  const bool copies = output.bytes() >= fewest_bytes;
+  const std::int64_t most = copies ? std::min(input.bytes(), output.bytes()) : input.bytes();
+  if (most < fewest_bytes) return works;
+  const std::int64_t some = most > small_bytes ? small_bytes : most / 2;
+  for (const std::int64_t bytes : {some, most}) {
+    std::vector<Argument> args = {BufferArgument{input.name}};
+    if (copies) args.insert(args.begin(), BufferArgument{output.name});
+    works.push_back(moving(problem, copies ? "copy" : "read", bytes, std::move(args)));
+  }
+  return works;
 }
 
 }  // namespace rekernel

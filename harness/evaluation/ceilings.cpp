@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "harness/problems/catalog.h"
+#include "harness/problems/problem_file.h"
 
 namespace rekernel {
 
@@ -41,6 +46,14 @@ std::int64_t measure_copy_rate(const DeviceTools& tools, const DeviceProperties&
     tools.copy({to.get(), bytes}, {from.get(), bytes}, stream);
   });
   return std::llround(2.0 * static_cast<double>(bytes) / static_cast<double>(elapsed) * 1e9);
+}
+
+Problem matrix_rate_product(std::int64_t extent) {
+  const Problem* product = find_problem("matmul_fp16");
+  if (!product) throw std::logic_error("matrix_rate_product: there is no problem matmul_fp16");
+  Result<Problem> sized = problem_at(*product, {{"m", extent}, {"n", extent}, {"k", extent}});
+  if (!sized) throw std::logic_error("matrix_rate_product: " + sized.error().message);
+  return std::move(*sized);
 }
 
 std::int64_t ceiling_ns(const Problem& problem, const Ceilings& ceilings) {

@@ -13,6 +13,10 @@ namespace rekernel {
 std::int64_t measure_copy_rate(const DeviceTools& tools, const DeviceProperties& device,
                                const Stream& stream);
 
+/// The FP16 product of two square matrices of so many rows, whose rate in the best library is the
+/// matrix rate.
+Problem matrix_rate_product(std::int64_t extent);
+
 /// The time of the problem at these rates, ns: max(bytes ÷ copy rate, operations of the definition
 /// × Problem::matrix_products ÷ matrix rate). A rate of 0 leaves its part out. What copies and
 /// library products reach is no law of nature: a better kernel takes less.

@@ -1,8 +1,10 @@
 #include "harness/evaluation/check.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
-#include <stdexcept>
 #include <utility>
 
 #include "harness/base/text.h"
@@ -10,23 +12,6 @@
 namespace rekernel {
 
 namespace {
-
-/// Memory of a program of the harness itself: its workspaces, beside the given buffers.
-Bindings bind_workspaces(const Program& program, Bindings bindings,
-                         std::vector<DeviceBuffer>& storage) {
-  for (const Workspace& workspace : program.workspaces) {
-    storage.emplace_back(workspace.bytes);
-    bindings[workspace.name] = {storage.back().get(), workspace.bytes};
-  }
-  return bindings;
-}
-
-std::unique_ptr<Runnable> own_runnable(const Program& program, const CompiledProgram& compiled,
-                                       const Bindings& bindings, const DeviceProperties& device) {
-  Result<std::unique_ptr<Runnable>> runnable = make_runnable(program, compiled, bindings, device);
-  if (!runnable) throw std::runtime_error(runnable.error().message);
-  return std::move(*runnable);
-}
 
 std::string number(double value) { return printed("%.3g", value); }
 
@@ -37,13 +22,35 @@ std::string describe_failing(const ErrorStats& stats, const Tensor& output) {
     index = std::to_string(rest % output.shape[axis]) + (index.empty() ? "" : ", ") + index;
     rest /= output.shape[axis];
   }
+  const bool close = output.comparison == Comparison::close;
   std::string text = std::to_string(stats.failing) + " of " + std::to_string(output.elements()) +
-                     " elements outside the tolerance; first " + output.name + "[" + index +
-                     "] = " + number(stats.first_value) + ", expected " + number(stats.first_truth);
+                     (close ? " elements outside the tolerance" : " elements are wrong") +
+                     "; first " + output.name + "[" + index + "] = " + number(stats.first_value) +
+                     ", expected " + number(stats.first_truth);
   if (stats.unwritten > 0) {
     text += "; " + std::to_string(stats.unwritten) + " elements were never written";
   }
   return text;
+}
+
+double share_of(double error, double bound) {
+  if (error == 0) return 0;
+  return bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
+}
+
+/// How much of the bounds relative to the size of the results the errors take.
+double share_of_bounds(const ErrorStats& stats, const Tolerance& tolerance) {
+  return std::max(share_of(stats.rms, tolerance.rms_error_over_rms * stats.truth_rms),
+                  share_of(stats.max_abs, tolerance.max_error_over_rms * stats.truth_rms));
+}
+
+std::optional<Rejection> judge_size(const std::string& what, double error, double truth_rms,
+                                    double bound) {
+  if (error <= bound * truth_rms) return std::nullopt;
+  return Rejection{Status::wrong_result,
+                   what + " " + number(error) + " at rms(truth) " + number(truth_rms) +
+                       ": expected a ratio of at most " + number(bound),
+                   what};
 }
 
 }  // namespace
@@ -54,29 +61,26 @@ Checker::Checker(const Problem& problem, const InputBuffers& inputs, const Devic
     : problem_(problem),
       tools_(tools),
       stream_(stream),
-      snapshot_(problem.output().bytes()),
-      truth_(problem.output().elements() * size_in_bytes(DType::f64)),
       violation_(size_in_bytes(DType::f64)),
       salt_(std::uint64_t{std::random_device()()} << 32 | std::random_device()()) {
   Bindings bindings = inputs.bindings();
-  bindings[problem.output().name] = snapshot();
-  bindings["truth"] = {truth_.get(), truth_.bytes()};
+  for (const Tensor* tensor : problem.outputs()) {
+    outputs_.push_back({tensor, DeviceBuffer(tensor->bytes()),
+                        DeviceBuffer(tensor->elements() * size_in_bytes(DType::f64))});
+    snapshots_[tensor->name] = bindings[tensor->name] = outputs_.back().snapshot_view();
+    bindings[truth_buffer(tensor->name)] = outputs_.back().truth_view();
+  }
   bindings["violation"] = {violation_.get(), violation_.bytes()};
-  oracle_ =
-      own_runnable(problem.device_oracle, oracle,
-                   bind_workspaces(problem.device_oracle, bindings, oracle_workspaces_), device);
+  oracle_.emplace(problem.device_oracle, oracle, bindings, device);
   for (const CompiledInvariant& one : invariants) {
-    const Program& program = one.invariant->program;
-    invariants_.emplace_back(
-        one.invariant,
-        own_runnable(program, one.compiled, bind_workspaces(program, bindings, oracle_workspaces_),
-                     device));
+    invariants_.emplace_back(one.invariant,
+                             OwnProgram(one.invariant->program, one.compiled, bindings, device));
   }
 }
 
 void Checker::compute_truth() {
   if (has_truth_) return;
-  oracle_->enqueue(stream_.get());
+  oracle_->enqueue(stream_);
   stream_.synchronize();
   has_truth_ = true;
 }
@@ -84,63 +88,119 @@ void Checker::compute_truth() {
 void Checker::destroy_truth() {
   if (inputs_stay_) return;
   has_truth_ = false;
-  // A context that fails here fails at its next use, where that can be told.
-  driver().cuMemsetD8Async(truth_.get(), poison_byte, static_cast<std::size_t>(truth_.bytes()),
-                           stream_.get());
+  for (const Judged& output : outputs_) {
+    // A context that fails here fails at its next use, where that can be told.
+    driver().cuMemsetD8Async(output.truth.get(), poison_byte,
+                             static_cast<std::size_t>(output.truth.bytes()), stream_.get());
+  }
+}
+
+std::uint64_t Checker::digest() const {
+  std::uint64_t all = 0;
+  std::uint64_t salt = salt_;
+  for (const Judged& output : outputs_) {
+    // Of each output by another salt, so that outputs cannot change places.
+    all = std::rotl(all, 1) + tools_.digest(output.snapshot_view(), salt, stream_);
+    salt += 0x9e3779b97f4a7c15ull;
+  }
+  return all;
+}
+
+std::optional<std::vector<double>> Checker::scales(const StressCase* stress) const {
+  std::vector<double> scales(outputs_.size(), 1.0);
+  if (!stress) return scales;
+  // On stress inputs the absolute part of the tolerance follows the size of the results.
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    scales[i] = tools_.root_mean_square(outputs_[i].truth_view(), stream_);
+    if (!std::isfinite(scales[i])) return std::nullopt;
+  }
+  return scales;
+}
+
+std::vector<ErrorStats> Checker::compared(const std::vector<double>& scales) const {
+  std::vector<ErrorStats> stats;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    stats.push_back(tools_.compare(outputs_[i].snapshot_view(), *outputs_[i].tensor,
+                                   outputs_[i].truth_view(), problem_.tolerance, scales[i],
+                                   stream_));
+  }
+  return stats;
 }
 
 ErrorStats Checker::measure_errors() {
   compute_truth();
-  const ErrorStats stats =
-      tools_.compare(snapshot(), problem_.output().dtype, {truth_.get(), truth_.bytes()},
-                     problem_.tolerance, 1.0, stream_);
+  const std::vector<ErrorStats> stats = compared(*scales(nullptr));
   destroy_truth();
-  return stats;
+  return combined(stats, problem_.tolerance);
 }
 
-std::optional<Rejection> Checker::judge(const SubjectBuffers& subject, const StressCase* stress,
-                                        std::optional<ErrorStats>* stats) {
+Judgement Checker::judge(const SubjectBuffers& subject, const StressCase* stress) {
+  Judgement judgement;
   if (auto name = subject.find_damaged_guard(tools_, stream_)) {
-    return Rejection{Status::out_of_bounds_write, "wrote past the bounds of '" + *name + "'"};
+    judgement.rejection =
+        Rejection{Status::out_of_bounds_write, "wrote past the bounds of '" + *name + "'"};
+    return judgement;
   }
   compute_truth();
-  const BufferView truth{truth_.get(), truth_.bytes()};
-  // On stress inputs the absolute part of the tolerance follows the size of the results.
-  const double scale = stress ? tools_.root_mean_square(truth, stream_) : 1.0;
-  const ErrorStats found = tools_.compare(snapshot(), problem_.output().dtype, truth,
-                                          problem_.tolerance, scale, stream_);
-  if (stats) *stats = found;
-  std::optional<Rejection> rejection = judge_values(found, problem_, stress);
-  if (!rejection) rejection = judge_invariants();
+  const std::optional<std::vector<double>> scale = scales(stress);
+  judgement.has_finite_truth = scale.has_value();
+  if (scale) judge_compared(*scale, stress, judgement);
   destroy_truth();
-  return rejection;
+  return judgement;
+}
+
+void Checker::judge_compared(const std::vector<double>& scales, const StressCase* stress,
+                             Judgement& judgement) const {
+  const std::vector<ErrorStats> stats = compared(scales);
+  judgement.stats = combined(stats, problem_.tolerance);
+  for (std::size_t i = 0; i < stats.size() && !judgement.rejection; ++i) {
+    judgement.rejection = judge_values(stats[i], problem_, *outputs_[i].tensor, stress);
+  }
+  if (!judgement.rejection) judgement.rejection = judge_invariants();
 }
 
 std::optional<Rejection> judge_values(const ErrorStats& stats, const Problem& problem,
-                                      const StressCase* stress) {
+                                      const Tensor& output, const StressCase* stress) {
   if (stats.failing > 0) {
-    return Rejection{Status::wrong_result, describe_failing(stats, problem.output()),
+    return Rejection{Status::wrong_result, describe_failing(stats, output),
                      stats.unwritten > 0 ? "unwritten elements" : "tolerance of an element"};
   }
-  const Tolerance& tolerance = problem.tolerance;
   // These bounds are drawn for the problem's own inputs. On stress inputs an honest FP32 kernel can
   // be further off (the mean of a layer norm at 1000 ± 0.1), and the scaled tolerance has decided.
   if (stress) return std::nullopt;
-  if (!(stats.rms <= tolerance.rms_error_over_rms * stats.truth_rms)) {
-    return Rejection{Status::wrong_result,
-                     "rms error " + number(stats.rms) + " at rms(truth) " +
-                         number(stats.truth_rms) + ": expected a ratio of at most " +
-                         number(tolerance.rms_error_over_rms),
-                     "rms error"};
+  std::optional<Rejection> rejection = judge_sizes(stats, problem.tolerance);
+  if (rejection && problem.outputs().size() > 1) {
+    rejection->message = output.name + ": " + rejection->message;
   }
-  if (!(stats.max_abs <= tolerance.max_error_over_rms * stats.truth_rms)) {
-    return Rejection{Status::wrong_result,
-                     "largest error " + number(stats.max_abs) + " at rms(truth) " +
-                         number(stats.truth_rms) + ": expected a ratio of at most " +
-                         number(tolerance.max_error_over_rms),
-                     "largest error"};
+  return rejection;
+}
+
+std::optional<Rejection> judge_sizes(const ErrorStats& stats, const Tolerance& tolerance) {
+  auto rejection =
+      judge_size("rms error", stats.rms, stats.truth_rms, tolerance.rms_error_over_rms);
+  if (rejection) return rejection;
+  return judge_size("largest error", stats.max_abs, stats.truth_rms, tolerance.max_error_over_rms);
+}
+
+ErrorStats combined(const std::vector<ErrorStats>& stats, const Tolerance& tolerance) {
+  ErrorStats all = *std::max_element(
+      stats.begin(), stats.end(), [&](const ErrorStats& one, const ErrorStats& other) {
+        return share_of_bounds(one, tolerance) < share_of_bounds(other, tolerance);
+      });
+  all.failing = all.unwritten = 0;
+  all.first_failing = -1;
+  all.first_value = all.first_truth = 0;
+  for (const ErrorStats& one : stats) {
+    all.failing += one.failing;
+    all.unwritten += one.unwritten;
+    all.worst_tolerance_ratio = std::max(all.worst_tolerance_ratio, one.worst_tolerance_ratio);
+    all.worst_strict_ratio = std::max(all.worst_strict_ratio, one.worst_strict_ratio);
+    if (all.first_failing != -1 || one.first_failing == -1) continue;
+    all.first_failing = one.first_failing;
+    all.first_value = one.first_value;
+    all.first_truth = one.first_truth;
   }
-  return std::nullopt;
+  return all;
 }
 
 double strict_share(const ErrorStats& stats, const ErrorStats* library) {
@@ -153,9 +213,9 @@ double strict_share(const ErrorStats& stats, const ErrorStats* library) {
                   std::max(share(stats.max_abs, library->max_abs), share(stats.rms, library->rms)));
 }
 
-std::optional<Rejection> Checker::judge_invariants() {
-  for (const auto& [invariant, runnable] : invariants_) {
-    runnable->enqueue(stream_.get());
+std::optional<Rejection> Checker::judge_invariants() const {
+  for (const auto& [invariant, program] : invariants_) {
+    program.enqueue(stream_);
     stream_.synchronize();
     double violation = 0;
     REKERNEL_CUDA(cuMemcpyDtoH(&violation, violation_.get(), sizeof violation));

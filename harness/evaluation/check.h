@@ -1,14 +1,15 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/compile/compile.h"
 #include "harness/device/buffers.h"
 #include "harness/device/device_tools.h"
-#include "harness/evaluation/rejection.h"
+#include "harness/device/own_program.h"
+#include "harness/evaluation/judgement.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
@@ -20,18 +21,26 @@ struct CompiledInvariant {
   CompiledProgram compiled;
 };
 
-/// Values against the float64 truth: elements outside the tolerance, and on the problem's own
-/// inputs (not on stress inputs, where the scaled tolerance has decided) the bounds relative to the
-/// size of the results. Pure.
+/// An output's values against its float64 truth: elements outside the tolerance, and on the
+/// problem's own inputs (not on stress inputs, where the scaled tolerance has decided) the bounds
+/// relative to the size of the results. Pure.
 std::optional<Rejection> judge_values(const ErrorStats& stats, const Problem& problem,
-                                      const StressCase* stress);
+                                      const Tensor& output, const StressCase* stress);
+
+/// The part of judge_values about the size of the results. A truth of zeros asks for zeros. Pure.
+std::optional<Rejection> judge_sizes(const ErrorStats& stats, const Tolerance& tolerance);
+
+/// Several outputs' errors in one, `stats` in their order: failing and unwritten elements of all,
+/// the first failing one of the first output that has one, the worst ratios, and the errors of that
+/// output which is worst beside the tolerance's bounds on them. Pure.
+ErrorStats combined(const std::vector<ErrorStats>& stats, const Tolerance& tolerance);
 
 /// How much of what `strict` allows an output's errors take: of 1e-4 + 1e-4·|truth|, or of twice
 /// the FP32 library's own errors on the same inputs, whichever is less; a null `library` leaves
 /// that out. `strict` holds up to 1. Pure.
 double strict_share(const ErrorStats& stats, const ErrorStats* library);
 
-/// Judges a snapshot of what a subject wrote. The truth is computed after the run that it judges,
+/// Judges snapshots of what a subject wrote. The truth is computed after the run that it judges,
 /// in memory that no candidate's process has, and destroyed afterwards.
 class Checker {
  public:
@@ -55,38 +64,52 @@ class Checker {
           const CompiledProgram& oracle, const std::vector<CompiledInvariant>& invariants,
           const DeviceProperties& device, const Stream& stream);
 
-  /// Where the output of a run is put to be judged.
-  BufferView snapshot() const { return {snapshot_.get(), snapshot_.bytes()}; }
+  /// Where the outputs of a run are put to be judged, by name.
+  const Bindings& snapshots() const { return snapshots_; }
 
-  /// The surroundings of what the subject could write to, then the values, in this order. `stats`
-  /// is set when the values were compared.
-  std::optional<Rejection> judge(const SubjectBuffers& subject, const StressCase* stress,
-                                 std::optional<ErrorStats>* stats);
+  /// The surroundings of what the subject could write to, then the values, in this order.
+  Judgement judge(const SubjectBuffers& subject, const StressCase* stress);
 
-  /// Errors of the snapshot for the inputs that are in place.
+  /// Errors of the snapshots for the inputs that are in place.
   ErrorStats measure_errors();
 
   /// Equal snapshots of one evaluation have equal digests; nobody can foresee them.
-  std::uint64_t digest() const { return tools_.digest(snapshot(), salt_, stream_); }
+  std::uint64_t digest() const;
 
  private:
+  /// An output of the problem in memory.
+  struct Judged {
+    const Tensor* tensor;
+    DeviceBuffer snapshot;
+    DeviceBuffer truth;
+
+    BufferView snapshot_view() const { return {snapshot.get(), snapshot.bytes()}; }
+    BufferView truth_view() const { return {truth.get(), truth.bytes()}; }
+  };
+
   void compute_truth();
   /// Unless it is the truth of the next run as well.
   void destroy_truth();
-  std::optional<Rejection> judge_invariants();
+  /// By which the absolute part of the tolerance is multiplied, for each output; nothing where a
+  /// truth is not finite everywhere.
+  std::optional<std::vector<double>> scales(const StressCase* stress) const;
+  /// Of each output.
+  std::vector<ErrorStats> compared(const std::vector<double>& scales) const;
+  void judge_compared(const std::vector<double>& scales, const StressCase* stress,
+                      Judgement& judgement) const;
+  std::optional<Rejection> judge_invariants() const;
 
   const Problem& problem_;
   const DeviceTools& tools_;
   const Stream& stream_;
-  DeviceBuffer snapshot_;
-  DeviceBuffer truth_;
+  std::vector<Judged> outputs_;
+  Bindings snapshots_;
   bool inputs_stay_ = false;
   bool has_truth_ = false;
-  std::vector<DeviceBuffer> oracle_workspaces_;
   DeviceBuffer violation_;
   std::uint64_t salt_;
-  std::unique_ptr<Runnable> oracle_;
-  std::vector<std::pair<const Invariant*, std::unique_ptr<Runnable>>> invariants_;
+  std::optional<OwnProgram> oracle_;
+  std::vector<std::pair<const Invariant*, OwnProgram>> invariants_;
 };
 
 }  // namespace rekernel

@@ -310,6 +310,9 @@ boost::json::object to_json(const Evaluation& evaluation) {
   // What follows is in no evaluation that was recorded before it was kept.
   if (!evaluation.harness.empty()) json["harness"] = evaluation.harness;
   if (evaluation.evidence) json["evidence"] = to_json(*evaluation.evidence);
+  if (!evaluation.stress_left_out.empty()) {
+    json["stress_left_out"] = boost::json::value_from(evaluation.stress_left_out);
+  }
   if (evaluation.ceilings.copy_bytes_per_s > 0) json["ceilings"] = to_json(evaluation.ceilings);
   if (!evaluation.repeated_headline_ns.empty()) {
     json["repeated_headline_ns"] = boost::json::value_from(evaluation.repeated_headline_ns);
@@ -370,6 +373,9 @@ Result<Evaluation> evaluation_from_json(JsonReader reader) {
   }
   if (auto harness = reader.optional("harness")) evaluation.harness = harness->string(64);
   if (auto evidence = reader.optional("evidence")) evaluation.evidence = read_evidence(*evidence);
+  if (auto left_out = reader.optional("stress_left_out")) {
+    evaluation.stress_left_out = left_out->strings(64, 256);
+  }
   if (auto ceilings = reader.optional("ceilings")) {
     evaluation.ceilings = ceilings_from_json(*ceilings);
   }

@@ -99,6 +99,8 @@ struct Evaluation {
   bool deterministic = false;
   std::string badge_notes;  ///< why a badge was refused, one line
   std::optional<BadgeEvidence> evidence;
+  /// Stress cases whose truth is not finite everywhere: nothing was judged on them.
+  std::vector<std::string> stress_left_out;
 
   std::optional<Timing> timing;
   /// Of the same samples, by clocks out of the candidate's reach: one for each of its processes.

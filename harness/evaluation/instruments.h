@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/error_stats.h"
-#include "harness/evaluation/rejection.h"
+#include "harness/evaluation/judgement.h"
 #include "harness/evaluation/schedule.h"
 #include "harness/evaluation/witness.h"
 #include "ops/problem.h"
@@ -37,17 +36,16 @@ class Instruments {
   /// One timed run of a reference, on new inputs.
   virtual RunTimes run_reference(std::size_t reference) = 0;
 
-  /// The candidate's last output against the truth.
-  virtual std::optional<Rejection> judge(const PlannedInput& input,
-                                         std::optional<ErrorStats>* stats) = 0;
-  /// The errors of the last output, whatever else is wrong with it.
+  /// The candidate's last outputs against the truth.
+  virtual Judgement judge(const PlannedInput& input) = 0;
+  /// The errors of the last outputs, whatever else is wrong with them.
   virtual ErrorStats measure_errors() = 0;
-  /// The errors of a reference on inputs that the candidate ran on. The candidate's output is gone
-  /// afterwards.
+  /// The errors of a reference on inputs that the candidate ran on. The candidate's outputs are
+  /// gone afterwards.
   virtual ErrorStats reference_errors(std::size_t reference, const PlannedInput& input) = 0;
-  /// Of the last output: equal outputs have equal digests.
+  /// Of the last outputs: equal ones have equal digests.
   virtual std::string digest() = 0;
-  /// The beginning of the last output.
+  /// The beginning of the last run's largest output.
   virtual std::vector<std::uint32_t> first_words(std::size_t count) = 0;
 
   /// Whether something else has slices of the GPU at this moment, or is just leaving it.

@@ -137,8 +137,8 @@ std::optional<Rejection> run_noise(Rig& rig, const Occasion& occasion, Evaluatio
   begin(rig, occasion);
   const Subject first = loaded.subjects.front();
   rig.sampler.run(first, rig.sampler.fresh_seed());
-  std::optional<ErrorStats> errors;
-  if (auto rejection = rig.checker.judge(rig.candidate_buffers, nullptr, &errors)) return rejection;
+  const Judgement judgement = rig.checker.judge(rig.candidate_buffers, nullptr);
+  if (judgement.rejection) return judgement.rejection;
   time_against_itself(rig, first, second, report);
   return std::nullopt;
 }
@@ -238,7 +238,8 @@ EvaluationReport run_once(const Occasion& occasion) {
     OwnPrograms programs(occasion.problem, result.target);
     const Stream stream;
     const DeviceTools tools(or_setup_failure(programs.tools.get()), properties);
-    const InputBuffers inputs(occasion.problem, tools, Surroundings::nothing);
+    const InputBuffers inputs =
+        programs.make_inputs(occasion.problem, tools, Surroundings::nothing, properties);
     const SubjectBuffers buffers(occasion.problem, occasion.candidate.program.workspaces,
                                  Surroundings::nothing);
     Checker checker(occasion.problem, inputs, tools, or_setup_failure(programs.oracle.get()), {},
@@ -262,13 +263,12 @@ EvaluationReport run_once(const Occasion& occasion) {
     } catch (const CudaError& error) {
       return note_status(Rejection{Status::crashed, error.what()}, result);
     }
-    const BufferView snapshot = checker.snapshot();
-    REKERNEL_CUDA(cuMemcpyDtoDAsync(snapshot.pointer, buffers.output().pointer,
-                                    static_cast<std::size_t>(snapshot.bytes), stream.get()));
-    std::optional<ErrorStats> stats;
-    const std::optional<Rejection> rejection = checker.judge(buffers, nullptr, &stats);
-    result.errors = stats;
-    note_status(rejection, result);
+    for (const auto& [name, output] : buffers.outputs()) {
+      tools.copy(checker.snapshots().at(name), output, stream);
+    }
+    const Judgement judgement = checker.judge(buffers, nullptr);
+    result.errors = judgement.stats;
+    note_status(judgement.rejection, result);
   });
 }
 

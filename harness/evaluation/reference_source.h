@@ -35,7 +35,8 @@ struct ReferenceSource {
   std::function<Result<std::unique_ptr<ExternalReference>>(
       const std::string& id, const Problem&, const std::array<int, 2>& descriptors, int device)>
       make_external;
-  /// The id under which `make` knows the largest matrix rate, for make_matmul_fp16; empty: none.
+  /// The id under which `make` knows the largest matrix rate, for matrix_rate_product(); empty:
+  /// none.
   std::string matrix_rate_reference;
 };
 

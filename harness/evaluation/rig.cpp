@@ -5,9 +5,9 @@
 #include "harness/candidate/library_kernels.h"
 #include "harness/compile/compile.h"
 #include "harness/evaluation/calibration.h"
+#include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/statistics.h"
 #include "ops/inputs.h"
-#include "ops/operators.h"
 
 namespace rekernel {
 
@@ -61,9 +61,18 @@ OwnPrograms::OwnPrograms(const Problem& problem, const std::string& target) {
   tools = start(device_tools_program());
   oracle = start(problem.device_oracle);
   calibration = start(known_works(problem).front().candidate.program);
+  if (!problem.making.steps.empty()) making = start(problem.making);
   for (const Invariant& invariant : problem.invariants) {
     invariants.push_back(start(invariant.program));
   }
+}
+
+InputBuffers OwnPrograms::make_inputs(const Problem& problem, const DeviceTools& device_tools,
+                                      Surroundings surroundings, const DeviceProperties& device) {
+  if (!making.valid()) return {problem, device_tools, surroundings};
+  const CompiledProgram compiled = or_setup_failure(making.get());
+  const InputBuffers::Making made{compiled, device};
+  return {problem, device_tools, surroundings, &made};
 }
 
 Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
@@ -79,10 +88,10 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
       programs(problem, target),
       monitor(monitor_of(device)),
       tools(or_setup_failure(programs.tools.get()), device.properties()),
-      inputs(problem, tools, surroundings_of(options)),
+      inputs(programs.make_inputs(problem, tools, surroundings_of(options), device.properties())),
       checker(problem, inputs, tools, or_setup_failure(programs.oracle.get()),
               compiled_invariants(problem, programs), device.properties(), stream),
-      sampler(inputs, tools, device.properties(), stream, checker.snapshot()),
+      sampler(inputs, tools, device.properties(), stream, checker.snapshots()),
       candidate_buffers(problem, candidate.program.workspaces, surroundings_of(options)),
       externals(std::move(connections.externals)),
       candidate_processes_(std::move(connections.candidate)) {
@@ -114,7 +123,7 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
 void Rig::measure_matrix_rate() {
   if (options.mode != Mode::verdict || problem.matrix_products == 0) return;
   if (source.matrix_rate_reference.empty()) return;
-  const Problem product = make_matmul_fp16(matrix_extent, matrix_extent, matrix_extent);
+  const Problem product = matrix_rate_product(matrix_extent);
   const InputBuffers factors(product, tools, Surroundings::hole);
   const SubjectBuffers result(product, {}, Surroundings::hole);
   factors.fill(sampler.fresh_seed(), nullptr, stream);

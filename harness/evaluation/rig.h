@@ -39,9 +39,14 @@ struct Connections {
 /// comes near this process's compiler.
 struct OwnPrograms {
   OwnPrograms(const Problem& problem, const std::string& target);
+  /// The problem's inputs; waits for what makes them. Throws SetupFailure.
+  InputBuffers make_inputs(const Problem& problem, const DeviceTools& device_tools,
+                           Surroundings surroundings, const DeviceProperties& device);
+
   std::future<Result<CompiledProgram>> tools;
   std::future<Result<CompiledProgram>> oracle;
   std::future<Result<CompiledProgram>> calibration;
+  std::future<Result<CompiledProgram>> making;  ///< none where no inputs are made
   std::vector<std::future<Result<CompiledProgram>>> invariants;
 };
 

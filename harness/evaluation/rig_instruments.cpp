@@ -31,10 +31,9 @@ RunTimes RigInstruments::run_reference(std::size_t reference) {
   return rig_.sampler.timed_run(rig_.reference_subjects.at(reference), seed);
 }
 
-std::optional<Rejection> RigInstruments::judge(const PlannedInput& input,
-                                               std::optional<ErrorStats>* stats) {
+Judgement RigInstruments::judge(const PlannedInput& input) {
   truth_.emplace(rig_.checker);
-  return rig_.checker.judge(rig_.candidate_buffers, stress_of(input), stats);
+  return rig_.checker.judge(rig_.candidate_buffers, stress_of(input));
 }
 
 ErrorStats RigInstruments::measure_errors() { return rig_.checker.measure_errors(); }
@@ -51,7 +50,8 @@ std::string RigInstruments::digest() {
 }
 
 std::vector<std::uint32_t> RigInstruments::first_words(std::size_t count) {
-  const BufferView snapshot = rig_.checker.snapshot();
+  const std::string& output = rig_.problem.largest(Role::output).name;
+  const BufferView snapshot = rig_.checker.snapshots().at(output);
   std::vector<std::uint32_t> words(
       std::min(count, static_cast<std::size_t>(snapshot.bytes) / sizeof(std::uint32_t)));
   REKERNEL_CUDA(cuMemcpyDtoH(words.data(), snapshot.pointer, words.size() * sizeof(std::uint32_t)));

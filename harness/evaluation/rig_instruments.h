@@ -21,8 +21,7 @@ class RigInstruments : public Instruments {
   std::uint64_t fresh_seed() override;
   RunTimes run_candidate(int process, PlannedInput& input, bool takes_time) override;
   RunTimes run_reference(std::size_t reference) override;
-  std::optional<Rejection> judge(const PlannedInput& input,
-                                 std::optional<ErrorStats>* stats) override;
+  Judgement judge(const PlannedInput& input) override;
   ErrorStats measure_errors() override;
   ErrorStats reference_errors(std::size_t reference, const PlannedInput& input) override;
   std::string digest() override;

@@ -14,13 +14,13 @@
 #include "harness/base/files.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/evaluate.h"
 #include "harness/evaluation/served_process.h"
 #include "harness/gpu/shared_memory.h"
+#include "harness/problems/catalog.h"
 #include "harness/process/channel.h"
 #include "harness/process/isolate.h"
-#include "harness/problems/catalog.h"
-#include "ops/operators.h"
 
 namespace rekernel {
 
@@ -150,7 +150,7 @@ class Runner {
   }
 
   void measure_matrix_rate(const std::string& id, std::int64_t extent) {
-    const Problem product = make_matmul_fp16(extent, extent, extent);
+    const Problem product = matrix_rate_product(extent);
     Result<std::unique_ptr<Runnable>> library = references_(id, product, bindings_, device_);
     if (!library) return say({"refused", library.error().message});
     std::int64_t fastest = 0;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "harness/evaluation/statistics.h"
 
@@ -58,11 +59,11 @@ std::uint8_t guard_byte(std::uint64_t random) {
 }  // namespace
 
 Sampler::Sampler(InputBuffers& inputs, const DeviceTools& tools, const DeviceProperties& device,
-                 const Stream& stream, const BufferView& snapshot)
+                 const Stream& stream, Bindings snapshots)
     : inputs_(inputs),
       tools_(tools),
       stream_(stream),
-      snapshot_(snapshot),
+      snapshots_(std::move(snapshots)),
       cache_filler_(cache_filler_bytes(device)),
       stamps_(stamp_count * static_cast<std::int64_t>(sizeof(std::uint64_t))) {}
 
@@ -106,7 +107,9 @@ RunTimes Sampler::run(const Subject& subject, std::uint64_t seed, const StressCa
   wait_for_word(stream_, words.address(WordPage::done), ticket);
   tools_.stamp(stamp_slot(before_snapshot), stream_);
   // By a kernel: a copy engine would not wait for others' kernels to leave the multiprocessors.
-  tools_.copy(snapshot_, subject.buffers->output(), stream_);
+  for (const auto& [name, output] : subject.buffers->outputs()) {
+    tools_.copy(snapshots_.at(name), output, stream_);
+  }
   tools_.stamp(stamp_slot(after_snapshot), stream_);
 
   RunTimes times;

@@ -13,8 +13,8 @@
 
 namespace rekernel {
 
-/// Work in a runner process that computes the problem's output when told to, and the memory that it
-/// writes.
+/// Work in a runner process that computes the problem's outputs when told to, and the memory that
+/// it writes.
 struct Subject {
   RemoteRunner* runner = nullptr;
   int number = 0;
@@ -22,13 +22,14 @@ struct Subject {
 };
 
 /// Runs a candidate or a reference under the one protocol that checks and timings share, so that a
-/// kernel cannot tell them apart: new inputs from a new seed, poisoned output and workspaces, guard
-/// bands of a new byte, a cold L2 cache, then the whole plan, then a snapshot of the output.
+/// kernel cannot tell them apart: new inputs from a new seed, poisoned outputs and workspaces,
+/// guard bands of a new byte, a cold L2 cache, then the whole plan, then snapshots of the outputs.
 class Sampler {
  public:
-  /// Keeps references to inputs, tools and stream. Every run leaves the output in `snapshot`.
+  /// Keeps references to inputs, tools and stream. Every run leaves each output in the snapshot of
+  /// its name.
   Sampler(InputBuffers& inputs, const DeviceTools& tools, const DeviceProperties& device,
-          const Stream& stream, const BufferView& snapshot);
+          const Stream& stream, Bindings snapshots);
 
   /// One run. The subject's process issues the whole plan before the device may begin it, so that
   /// no cost of launching from the host counts. Throws RunnerFailure.
@@ -56,7 +57,7 @@ class Sampler {
   InputBuffers& inputs_;
   const DeviceTools& tools_;
   const Stream& stream_;
-  BufferView snapshot_;
+  Bindings snapshots_;
   DeviceBuffer cache_filler_;
   DeviceBuffer stamps_;
   std::random_device entropy_;

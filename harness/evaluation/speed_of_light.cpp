@@ -37,7 +37,7 @@ std::int64_t matrix_operations_per_s(const DeviceProperties& device) {
 
 std::int64_t speed_of_light_ns(const Problem& problem, const DeviceProperties& device) {
   // Without the size of the cache nobody knows how many of the bytes it holds.
-  const double of_memory = device.l2_bytes > 0 ? nanoseconds(problem.min_bytes - device.l2_bytes,
+  const double of_memory = device.l2_bytes > 0 ? nanoseconds(problem.least_bytes - device.l2_bytes,
                                                              memory_bytes_per_s(device))
                                                : 0.0;
   const double of_matrices =

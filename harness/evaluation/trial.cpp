@@ -138,7 +138,7 @@ class Trial::Runs {
 Trial::Runs Trial::begin(const ScheduleRequest& request) {
   if (!result_.evidence) {
     result_.evidence.emplace();
-    result_.strict = problem_.output().dtype == DType::f32;
+    result_.strict = has_fp32_outputs(problem_);
     if (!result_.strict) note_badge("strict asks for an FP32 output");
   }
   Schedule schedule = draw_schedule(request, [this] { return instruments_.fresh_seed(); });
@@ -183,9 +183,11 @@ std::optional<Rejection> Trial::examine(const PlannedRun& run, InputState& state
 }
 
 std::optional<Rejection> Trial::judge_output(const PlannedInput& input) {
-  std::optional<ErrorStats> stats;
-  std::optional<Rejection> rejection = instruments_.judge(input, &stats);
+  Judgement judgement = instruments_.judge(input);
+  std::optional<ErrorStats>& stats = judgement.stats;
+  std::optional<Rejection>& rejection = judgement.rejection;
   if (input.stress_case >= 0) {
+    if (!judgement.has_finite_truth) stress_left_out_.insert(input.stress_case);
     const std::string& name =
         problem_.stress_cases[static_cast<std::size_t>(input.stress_case)].name;
     if (stats) {
@@ -419,6 +421,9 @@ void Trial::award_badges() {
   for (const auto& [number, ratio] : stress_) {
     evidence.stress.emplace_back(problem_.stress_cases[static_cast<std::size_t>(number)].name,
                                  ratio);
+  }
+  for (const int number : stress_left_out_) {
+    result_.stress_left_out.push_back(problem_.stress_cases[static_cast<std::size_t>(number)].name);
   }
   result_.robust = options_.stress && stress_failure_.empty();
   if (!options_.stress) note_badge("robust: not tried");

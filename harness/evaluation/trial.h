@@ -98,9 +98,10 @@ class Trial {
   Evaluation& result_;
   Observer observer_;
   std::map<std::string, ErrorStats> reference_errors_;
-  std::map<int, double> stress_;  ///< stress case → the largest |err| ÷ tolerance
-  std::string stress_failure_;    ///< what costs `robust`
-  int interruptions_ = 0;         ///< of the GPU in runs that were watched
+  std::map<int, double> stress_;   ///< stress case → the largest |err| ÷ tolerance
+  std::set<int> stress_left_out_;  ///< those whose truth is not finite everywhere
+  std::string stress_failure_;     ///< what costs `robust`
+  int interruptions_ = 0;          ///< of the GPU in runs that were watched
 };
 
 }  // namespace rekernel

@@ -31,6 +31,13 @@ std::string code_note(const ExportSource& source) {
   return "It holds machine code for " + joined(names) + ".";
 }
 
+/// As they stand in front of an assignment in Python.
+std::string output_names(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const Tensor* output : problem.outputs()) names.push_back(output->name);
+  return joined(names);
+}
+
 std::string library_name(const LibraryFunction& library) {
   if (!library.cublas) return "cuDNN";
   return library.cudnn ? "cuBLAS and cuDNN" : "cuBLAS";
@@ -87,7 +94,7 @@ TemplateWords export_words(const ExportSource& source) {
       {"library_name", library_name(source.library)},
       {"capability", std::to_string(capability.major) + "." + std::to_string(capability.minor) +
                          (candidate.arch->family_specific ? "" : " or newer")},
-      {"output", problem.output().name},
+      {"output", output_names(problem)},
       {"absolute", text_of(problem.tolerance.absolute)},
       {"relative", text_of(problem.tolerance.relative)},
       {"rms_bound", text_of(problem.tolerance.rms_error_over_rms)}};

@@ -31,6 +31,16 @@ const char* element_type(DType dtype) {
       return "std::uint8_t";
     case DType::i32:
       return "std::int32_t";
+    case DType::f8e4m3:
+      return "__nv_fp8_e4m3";
+    case DType::f8e5m2:
+      return "__nv_fp8_e5m2";
+    case DType::i8:
+      return "std::int8_t";
+    case DType::i64:
+      return "std::int64_t";
+    case DType::boolean:
+      return "bool";
   }
   return "";
 }
@@ -46,9 +56,15 @@ const char* tensor_map_type_name(DType dtype) {
     case DType::f64:
       return "CU_TENSOR_MAP_DATA_TYPE_FLOAT64";
     case DType::u8:
+    case DType::i8:
+    case DType::boolean:
+    case DType::f8e4m3:
+    case DType::f8e5m2:
       return "CU_TENSOR_MAP_DATA_TYPE_UINT8";
     case DType::i32:
       return "CU_TENSOR_MAP_DATA_TYPE_INT32";
+    case DType::i64:
+      return "CU_TENSOR_MAP_DATA_TYPE_INT64";
   }
   return "";
 }
@@ -296,6 +312,9 @@ bool has_element(const Problem& problem, DType dtype) {
 std::string headers_of_types(const Problem& problem, bool nvrtc) {
   return std::string(has_element(problem, DType::bf16) ? "#include <cuda_bf16.h>\n" : "") +
          (has_element(problem, DType::f16) ? "#include <cuda_fp16.h>\n" : "") +
+         (has_element(problem, DType::f8e4m3) || has_element(problem, DType::f8e5m2)
+              ? "#include <cuda_fp8.h>\n"
+              : "") +
          (nvrtc ? "#include <nvrtc.h>\n" : "");
 }
 
@@ -368,6 +387,15 @@ std::string distribution_text(const Distribution& distribution) {
              number(distribution.b) + ")";
     case Distribution::Kind::constant:
       return "[](auto&) { return " + number(distribution.a) + "; }";
+    case Distribution::Kind::integers:
+      return "std::uniform_int_distribution<long long>(" + number(distribution.a) + ", " +
+             number(distribution.b - 1) + ")";
+    case Distribution::Kind::choice: {
+      std::vector<std::string> choices;
+      for (const double choice : distribution.choices) choices.push_back(number(choice));
+      return "[](auto& random) {\n    constexpr double values[] = {" + joined(choices) +
+             "};\n    return values[random() % " + std::to_string(choices.size()) + "];\n  }";
+    }
   }
   return "";
 }
@@ -388,10 +416,36 @@ void add_half_words(const Problem& problem, TemplateWords& words) {
   }
 }
 
+/// The test's statements about an output.
+void add_output_words(const Tensor& output, TemplateWords& words) {
+  const std::string type = element_type(output.dtype);
+  const std::string count = "elements(exported::" + output.name + "_shape)";
+  for (const std::string side : {"ours_", "theirs_"}) {
+    words["test_outputs"] +=
+        "  const Memory " + side + output.name + "(" + count + " * sizeof(" + type + "));\n";
+  }
+  words["test_poison"] += "  check(cuMemsetD8(ours_" + output.name + ".address(), 0xff, " + count +
+                          " * sizeof(" + type + ")), \"cuMemsetD8\");\n";
+  const char* kind = output.comparison == Comparison::close   ? "Kind::close"
+                     : output.comparison == Comparison::equal ? "Kind::equal"
+                                                              : "Kind::index";
+  words["test_comparisons"] += "  difference.add<" + type + ">(ours_" + output.name + ", theirs_" +
+                               output.name + ", " + count + ", " + kind + ");\n";
+}
+
+void add_input_words(const Tensor& input, unsigned seed, TemplateWords& words) {
+  const std::string shape = "exported::" + input.name + "_shape";
+  const std::string type = element_type(input.dtype);
+  words["test_inputs"] += "  const Memory " + input.name + "(elements(" + shape + ") * sizeof(" +
+                          type + "));\n  upload<" + type + ">(" + input.name + ", drawn(elements(" +
+                          shape + "), " + std::to_string(seed) + ", " +
+                          distribution_text(input.distribution) + "));\n";
+}
+
 void add_test_words(const ExportSource& source, TemplateWords& words) {
   const LibraryFunction& library = source.library;
   words.insert(library.cpp_words.begin(), library.cpp_words.end());
-  words["output_type"] = element_type(source.problem.output().dtype);
+  words["output_type"] = element_type(source.problem.outputs().front()->dtype);
   words["test_link_options"] = std::string(library.cudnn ? "-lcudnn " : "") +
                                (library.cublas ? "-lcublas " : "") + words["link_options"];
   words["library_includes"] = std::string(library.cublas ? "#include <cublas_v2.h>\n" : "") +
@@ -402,30 +456,29 @@ void add_test_words(const ExportSource& source, TemplateWords& words) {
   std::string arguments;
   std::string library_arguments;
   unsigned seed = 1;
-  words["test_inputs"];
-  words["test_tensors"];
+  for (const char* word : {"test_inputs", "test_tensors", "test_outputs", "test_poison",
+                           "test_comparisons", "resized"}) {
+    words[word];
+  }
   for (const Tensor& tensor : source.problem.tensors) {
     const std::string shape = "exported::" + tensor.name + "_shape";
-    const std::string type = element_type(tensor.dtype);
-    const bool first = seed == 1;
-    if (tensor.role == Role::input) {
-      words["test_inputs"] += "  const Memory " + tensor.name + "(elements(" + shape +
-                              ") * sizeof(" + type + "));\n  upload<" + type + ">(" + tensor.name +
-                              ", drawn(elements(" + shape + "), " + std::to_string(seed++) + ", " +
-                              distribution_text(tensor.distribution) + "));\n";
-      if (first) {
-        words["first_input"] = tensor.name;
-        words["test_tensors"] +=
-            "    auto first_shape = " + shape + ";\n    first_shape[0] = rows;\n";
-      }
-      arguments +=
-          ", {" + tensor.name + ".as<" + type + ">(), " + (first ? "first_shape" : shape) + "}";
+    const std::string cast = ".as<" + std::string(element_type(tensor.dtype)) + ">()";
+    const bool is_input = tensor.role == Role::input;
+    if (is_input) {
+      add_input_words(tensor, seed++, words);
     } else {
-      arguments += ", {ours.as<" + type + ">(), " + shape + "}";
+      add_output_words(tensor, words);
     }
+    // The first tensor that has an extent is the one that is given another.
+    const bool resized = words["resized"].empty() && !tensor.shape.empty();
+    if (resized) {
+      words["resized"] = tensor.name;
+      words["test_tensors"] = "    auto resized = " + shape + ";\n    resized[0] = rows;\n";
+    }
+    arguments += ", {" + (is_input ? "" : std::string("ours_")) + tensor.name + cast + ", " +
+                 (resized ? "resized" : shape) + "}";
     library_arguments += (library_arguments.empty() ? "" : ", ") +
-                         (tensor.role == Role::input ? tensor.name : "theirs") + ".as<" + type +
-                         ">()";
+                         (is_input ? "" : std::string("theirs_")) + tensor.name + cast;
   }
   if (!source.candidate.program.workspaces.empty()) arguments += ", workspace.as<void>()";
   words["test_arguments"] = arguments.substr(2);

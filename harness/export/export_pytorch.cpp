@@ -32,6 +32,16 @@ const char* torch_type(DType dtype) {
       return "torch.uint8";
     case DType::i32:
       return "torch.int32";
+    case DType::f8e4m3:
+      return "torch.float8_e4m3fn";
+    case DType::f8e5m2:
+      return "torch.float8_e5m2";
+    case DType::i8:
+      return "torch.int8";
+    case DType::i64:
+      return "torch.int64";
+    case DType::boolean:
+      return "torch.bool";
   }
   return "";
 }
@@ -41,8 +51,15 @@ json::object tensor_json(const Tensor& tensor) {
                       {"dtype", torch_type(tensor.dtype)},
                       {"shape", json::value_from(tensor.shape)}};
   if (tensor.role == Role::input) {
-    result["distribution"] = {to_string(tensor.distribution.kind), tensor.distribution.a,
-                              tensor.distribution.b};
+    const Distribution& distribution = tensor.distribution;
+    result["distribution"] = {to_string(distribution.kind), distribution.a, distribution.b};
+    if (distribution.kind == Distribution::Kind::choice) {
+      result["choices"] = json::value_from(distribution.choices);
+    }
+  } else {
+    result["comparison"] = tensor.comparison == Comparison::close   ? "close"
+                           : tensor.comparison == Comparison::equal ? "equal"
+                                                                    : "index";
   }
   return result;
 }
@@ -68,8 +85,9 @@ json::object sizes_json(const ExportSource& source) {
   const Candidate& candidate = source.candidate;
   const WorkspaceLayout layout = workspace_layout(candidate.program);
   json::array inputs;
+  json::array outputs;
   for (const Tensor& tensor : source.problem.tensors) {
-    if (tensor.role == Role::input) inputs.push_back(tensor_json(tensor));
+    (tensor.role == Role::input ? inputs : outputs).push_back(tensor_json(tensor));
   }
   json::array workspaces;
   for (std::size_t i = 0; i < layout.offsets.size(); ++i) {
@@ -78,7 +96,7 @@ json::object sizes_json(const ExportSource& source) {
   }
   return {{"name", export_name(candidate)},
           {"inputs", std::move(inputs)},
-          {"output", tensor_json(source.problem.output())},
+          {"outputs", std::move(outputs)},
           {"workspaces", std::move(workspaces)},
           {"workspace_bytes", layout.bytes},
           {"capability", capability_json(candidate.arch->capability)},
@@ -116,7 +134,10 @@ TemplateWords operator_words(const ExportSource& source) {
   words["signature"] = joined(typed, ",\n" + std::string(name.size() + 5, ' '));
   words["signature_names"] = joined(names);
   words["pointers"] = joined(pointers);
-  words["output_dtype"] = torch_type(source.problem.output().dtype);
+  const std::size_t outputs = source.problem.outputs().size();
+  const std::vector<std::string> tensors(outputs, "torch.Tensor");
+  words["returns"] = outputs == 1 ? "torch.Tensor" : "tuple[" + joined(tensors) + "]";
+  words["returned"] = outputs == 1 ? "outputs[0]" : "outputs";
   words["library"] = source.library.python;
   return words;
 }

@@ -188,7 +188,8 @@ CUmodule load_module(const std::string& cubin) {
 
 CUdeviceptr allocate(std::int64_t bytes) {
   CUdeviceptr handle = 0;
-  REKERNEL_CUDA(cuMemAlloc(&handle, static_cast<std::size_t>(bytes)));
+  cuda_check(driver().cuMemAlloc(&handle, static_cast<std::size_t>(bytes)),
+             ("cuMemAlloc of " + std::to_string(bytes) + " bytes").c_str());
   return handle;
 }
 

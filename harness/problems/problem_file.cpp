@@ -591,7 +591,7 @@ class ProblemReader {
       for (const TensorInfo& tensor : making->tensors()) {
         if (tensor.role != TensorInfo::Role::output) continue;
         std::vector<double>& made = inputs[tensor.name.substr(5)] = values.at(tensor.name);
-        for (double& value : made) value = definition::rounded_to(*tensor.dtype, value);
+        for (double& value : made) value = rounded_to(*tensor.dtype, value);
       }
       return inputs;
     };

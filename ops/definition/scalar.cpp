@@ -126,20 +126,4 @@ double constant_value(const Expression& e, const Definition& scope) {
   }
 }
 
-double rounded_to(DType dtype, double value) {
-  const FloatFormat* format = float_format(dtype);
-  if (!format || std::isnan(value) || std::isinf(value)) {
-    const bool overflows = format && std::isinf(value) && !format->has_infinity;
-    return overflows ? std::numeric_limits<double>::quiet_NaN() : value;
-  }
-  if (dtype == DType::f64) return value;
-  if (value == 0) return value;
-  const int exponent = std::max(std::ilogb(value), format->smallest_exponent);
-  const double steps = std::nearbyint(std::ldexp(value, format->significand_bits - 1 - exponent));
-  const double rounded = std::ldexp(steps, exponent - format->significand_bits + 1);
-  if (std::fabs(rounded) <= format->largest) return rounded;
-  if (!format->has_infinity) return std::numeric_limits<double>::quiet_NaN();
-  return std::copysign(infinity, value);
-}
-
 }  // namespace rekernel::definition

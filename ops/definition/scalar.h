@@ -19,9 +19,4 @@ double combined(std::string_view reducer, double so_far, double value);
 /// Of an expression of numbers, axes and constants.
 double constant_value(const Expression& expression, const Definition& scope);
 
-/// The nearest value of a type with so many bits of significand (the leading one counted), smallest
-/// normal exponent and largest value; ties to even. Larger ones become infinity, or, where the type
-/// has none, NaN.
-double rounded_to(DType dtype, double value);
-
 }  // namespace rekernel::definition

@@ -63,7 +63,7 @@ TEST_P(GpuReference, ComputesTheProblem) {
   SubjectBuffers outputs(problem, {}, Surroundings::bands);
   Checker checker(problem, inputs, tools, oracle, {}, properties, stream);
   Bindings bindings = inputs.bindings();
-  bindings[problem.output().name] = outputs.output();
+  for (const auto& [name, output] : outputs.outputs()) bindings[name] = output;
 
   inputs.fill(1, nullptr, stream);
   auto reference = make_reference(info, problem, bindings, *device);
@@ -79,9 +79,9 @@ TEST_P(GpuReference, ComputesTheProblem) {
     stream.synchronize();
     EXPECT_EQ(inputs.find_modified(seed, nullptr, stream), std::nullopt);
     EXPECT_EQ(outputs.find_damaged_guard(tools, stream), std::nullopt);
-    const BufferView snapshot = checker.snapshot();
-    REKERNEL_CUDA(cuMemcpyDtoDAsync(snapshot.pointer, outputs.output().pointer,
-                                    static_cast<std::size_t>(snapshot.bytes), stream.get()));
+    for (const auto& [name, output] : outputs.outputs()) {
+      tools.copy(checker.snapshots().at(name), output, stream);
+    }
     const ErrorStats errors = checker.measure_errors();
     EXPECT_EQ(errors.unwritten, 0);
     if (const auto range = range_of(info.id)) {

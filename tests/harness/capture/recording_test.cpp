@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* start = R"({"event":"start","cupti":130001,"problem":""})";
 constexpr const char* begin = R"({"event":"note","note":{"call":1,"tensors":{"x":[4096,64]}}})";
-constexpr const char* end = R"({"event":"note","note":{"call":1,"output":[8192,64]}})";
+constexpr const char* end = R"({"event":"note","note":{"call":1,"outputs":{"y":[8192,64]}}})";
 
 std::string log_of(std::initializer_list<std::string> lines) {
   std::string log;
@@ -39,7 +39,8 @@ TEST(Recording, HasModulesCallsAndWhatTheyDid) {
   ASSERT_EQ(recording->calls.size(), 1u);
   const RecordedCall& call = recording->calls.front();
   EXPECT_EQ(call.inputs.front().name, "x");
-  EXPECT_EQ(call.output.address, 8192);
+  EXPECT_EQ(call.outputs.front().name, "y");
+  EXPECT_EQ(call.outputs.front().address, 8192);
   ASSERT_EQ(call.steps.size(), 3u);
   EXPECT_TRUE(std::holds_alternative<RecordedOther>(call.steps[0].what));
   EXPECT_EQ(call.steps[1].stream, 5);

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "harness/evaluation/setup_failure.h"
-#include "ops/operators.h"
+#include "tests/problems.h"
 
 namespace rekernel {
 namespace {
@@ -59,11 +59,10 @@ class FakeInstruments : public Instruments {
     ++reference_runs;
     return {reference_ns, reference_ns + handover_ns, 0, 0, 0};
   }
-  std::optional<Rejection> judge(const PlannedInput& input,
-                                 std::optional<ErrorStats>* stats) override {
+  Judgement judge(const PlannedInput& input) override {
     judged.push_back(input);
-    *stats = errors(last_.tolerance_ratio, last_.strict_ratio);
-    return last_.rejection;
+    if (input.stress_case == without_truth) return {{}, {}, false};
+    return {last_.rejection, errors(last_.tolerance_ratio, last_.strict_ratio)};
   }
   ErrorStats measure_errors() override { return errors(last_.tolerance_ratio, 1); }
   ErrorStats reference_errors(std::size_t, const PlannedInput&) override {
@@ -87,6 +86,7 @@ class FakeInstruments : public Instruments {
   int throttled_runs = 0;
   int interruptions = 0;
   bool ends_with_candidate = false;
+  int without_truth = -2;  ///< the stress case whose truth is not finite everywhere
   double library_strict_ratio = 0.5;
   std::int64_t reference_ns = 1000000;
   std::vector<PlannedInput> judged;
@@ -146,7 +146,7 @@ class TrialTest : public testing::Test {
     return verdict(instruments);
   }
 
-  Problem problem = make_softmax(8, 64);
+  Problem problem = sized_problem("softmax", {{"rows", 8}, {"columns", 64}});
   EvaluateOptions options;
   std::vector<ReferenceState> references = {{"cudnn_softmax", "details", "", 1000000}};
 };
@@ -267,6 +267,17 @@ TEST_F(TrialTest, OneStressCaseIsEnough) {
   }
 }
 
+TEST_F(TrialTest, AStressCaseWithoutAFiniteTruthIsLeftOutByName) {
+  FakeInstruments instruments([](const Sight&) { return exact(); });
+  instruments.without_truth = 1;
+  const Outcome outcome = verdict(instruments);
+  EXPECT_TRUE(outcome.has("robust"));
+  const std::string& name = problem.stress_cases[1].name;
+  EXPECT_EQ(outcome.evaluation.stress_left_out, std::vector<std::string>{name});
+  EXPECT_EQ(outcome.evaluation.evidence->stress.size(), problem.stress_cases.size() - 1);
+  for (const auto& [judged, ratio] : outcome.evaluation.evidence->stress) EXPECT_NE(judged, name);
+}
+
 TEST_F(TrialTest, OtherFaultsOnStressInputsCostTheVerdict) {
   const Outcome outcome = verdict([&](const Sight& sight) {
     if (sight.input.stress_case < 0) return exact();
@@ -309,7 +320,7 @@ TEST_F(TrialTest, StrictMayTakeTwiceTheLibrarysErrors) {
 }
 
 TEST_F(TrialTest, StrictAsksForFp32) {
-  problem = make_matmul_fp16(64, 64, 64);
+  problem = sized_problem("matmul_fp16", {{"m", 64}, {"n", 64}, {"k", 64}});
   references.clear();
   const Outcome outcome = verdict([](const Sight&) { return exact(); });
   EXPECT_FALSE(outcome.has("strict"));

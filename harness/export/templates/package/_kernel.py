@@ -136,14 +136,14 @@ class Kernel:
     def __init__(self):
         sizes = json.loads((FOLDER / "sizes.json").read_text(encoding="utf-8"))
         self.plan = json.loads((FOLDER / "kernel.json").read_text(encoding="utf-8"))
-        self.name, self.inputs, self.output = sizes["name"], sizes["inputs"], sizes["output"]
+        self.name, self.inputs, self.outputs = sizes["name"], sizes["inputs"], sizes["outputs"]
         self.code, self.workspaces, self.workspace_bytes = (sizes["code"], sizes["workspaces"],
                                                            sizes["workspace_bytes"])
         self.capability, self.family_specific = tuple(sizes["capability"]), sizes["family_specific"]
-        for tensor in (*self.inputs, self.output):
+        for tensor in (*self.inputs, *self.outputs):
             tensor["stride"] = tuple(math.prod(tensor["shape"][i + 1:]) for i in range(len(tensor["shape"])))
             tensor["shape"] = tuple(tensor["shape"])
-        self.tensors = [tensor["name"] for tensor in (*self.inputs, self.output)]
+        self.tensors = [tensor["name"] for tensor in (*self.inputs, *self.outputs)]
         self.loading = threading.Lock()
         self.steps = {}  # by device
         self.driver = None
@@ -207,7 +207,7 @@ class Kernel:
             return steps
 
     def launch(self, device, stream, tensors, workspace):
-        """Puts the plan on the stream. `tensors` are addresses: the inputs' in their order, the output's."""
+        """Puts the plan on the stream. `tensors` are addresses: the inputs', then the outputs'."""
         addresses = dict(zip(self.tensors, tensors, strict=True))
         for name, address in addresses.items():
             if address == 0 or address % ALIGNMENT != 0:

@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t max_line_bytes = 1 << 20;
 
 constexpr char script[] =
+#include "expression_source.inc"
 #include "pytorch_source.inc"
     ;
 

@@ -25,11 +25,6 @@ def answer(message):
     answers.flush()
 
 
-def one_line(error):
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:500]
-
-
 # Importing takes seconds, and is done while the first evaluation sets itself up.
 try:
     import torch
@@ -38,19 +33,6 @@ except ImportError as error:
     for line in sys.stdin:
         answer({"error": f"PyTorch is not installed ({one_line(error)})", "token": json.loads(line)["token"]})
     sys.exit(0)
-
-# Older versions lack some.
-DTYPES = {name: getattr(torch, of_torch, None) for name, of_torch in {
-    "f32": "float32", "f16": "float16", "bf16": "bfloat16", "f8e4m3": "float8_e4m3fn",
-    "f8e5m2": "float8_e5m2", "i8": "int8", "i32": "int32", "i64": "int64", "bool": "bool"}.items()}
-
-
-def operator(request):
-    """The problem as one PyTorch function of its inputs by name; its attributes are constants of it."""
-    inputs = ", ".join(tensor["name"] for tensor in request["tensors"] if tensor["role"] == "input")
-    attributes = request["attributes"]
-    # Functions inside functions: what the expression has of its own, comprehensions too, sees all names.
-    return eval(f"lambda {', '.join(attributes)}: lambda {inputs}: (\n{request['function']}\n)")(**attributes)
 
 
 def has_draws(tensor, kind):
@@ -103,11 +85,9 @@ class Timer:
         for tensor in request["tensors"]:
             if tensor["role"] != "input":
                 continue
-            if DTYPES[tensor["dtype"]] is None:
-                raise RuntimeError(f"this PyTorch has no {tensor['dtype']}")
             self.distributions[tensor["name"]] = tensor["distribution"]
             self.inputs[tensor["name"]] = torch.empty(
-                tensor["shape"], dtype=DTYPES[tensor["dtype"]], device="cuda")
+                tensor["shape"], dtype=dtype_of(tensor["dtype"]), device="cuda")
         cache_bytes = torch.cuda.get_device_properties(request["device"]).L2_cache_size
         self.flush = torch.empty(2 * cache_bytes + (1 << 20), dtype=torch.uint8, device="cuda")
         self.generator = torch.Generator(device="cuda")

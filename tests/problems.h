@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "harness/problems/catalog.h"
 #include "harness/problems/problem_file.h"
@@ -17,15 +16,6 @@ inline Problem sized_problem(std::string_view id, const Sizes& sizes = {}) {
   Result<Problem> sized = problem_at(*problem, sizes);
   if (!sized) throw std::invalid_argument(sized.error().message);
   return std::move(*sized);
-}
-
-/// Those with committed kernels: tests that take long for a problem look at these.
-inline std::vector<Problem> published_problems() {
-  std::vector<Problem> published;
-  for (const Problem& problem : catalog()) {
-    if (problem.group == "published") published.push_back(problem);
-  }
-  return published;
 }
 
 }  // namespace rekernel

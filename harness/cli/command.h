@@ -26,6 +26,7 @@ int list_command(const std::vector<std::string>& arguments);
 int new_command(const std::vector<std::string>& arguments);
 int blinding_command(const std::vector<std::string>& arguments);
 int noise_command(const std::vector<std::string>& arguments);
+int problem_command(const std::vector<std::string>& arguments);
 int replay_command(const std::vector<std::string>& arguments);
 int referee_worker_command(const std::vector<std::string>& arguments);
 int report_command(const std::vector<std::string>& arguments);

@@ -15,6 +15,8 @@ using rekernel::Command;
 constexpr std::array commands{
     Command{"doctor", "what this machine has, and what that allows", rekernel::doctor_command},
     Command{"list", "problems, references, kernels and trajectories", rekernel::list_command},
+    Command{"problem", "check a problem's file; compare definitions with PyTorch",
+            rekernel::problem_command},
     Command{"check", "validate and compile candidates; needs no GPU", rekernel::check_command},
     Command{"bench", "judge and time the committed kernels on this GPU", rekernel::bench_command},
     Command{"reproduce", "the table of % of reference: measured, or recorded without a GPU",

@@ -1,4 +1,5 @@
 #include "replay/search/prompt.h"
+#include "harness/base/placeholders.h"
 
 #include <algorithm>
 

@@ -174,13 +174,16 @@ TEST_F(Pytorch, MissingPythonIsAnError) {
       << reference.error().message;
 }
 
-TEST(PytorchScript, Compiles) {
-  const std::string script = std::string(REKERNEL_SOURCE_DIR) + "/reference/pytorch.py";
-  // Into memory: compiling must leave nothing in the sources.
-  const std::string command =
-      "python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], \"exec\")' '" +
-      script + "'";
-  EXPECT_EQ(std::system(command.c_str()), 0);
+TEST(PytorchScript, AllCompile) {
+  for (const char* name : {"expression", "pytorch", "agreement"}) {
+    const std::string script =
+        std::string(REKERNEL_SOURCE_DIR) + "/reference/" + name + ".py";
+    // Into memory: compiling must leave nothing in the sources.
+    const std::string command =
+        "python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], \"exec\")' '" +
+        script + "'";
+    EXPECT_EQ(std::system(command.c_str()), 0) << name;
+  }
 }
 
 boost::json::object request_for(const Problem& problem) {
@@ -214,7 +217,7 @@ nn.functional, torch.nn = functional, nn
 sys.modules.update({"torch": torch, "torch.nn": nn, "torch.nn.functional": functional})
 sys.stdin = io.StringIO("")  # nobody asks
 script = {}
-exec(open(sys.argv[1]).read(), script)
+exec("".join(open(part).read() for part in (sys.argv[1].replace("/pytorch.py", "/expression.py"), sys.argv[1])), script)
 status = 0
 for request in json.load(open(sys.argv[2])):
     function = script["operator"](request)
@@ -264,7 +267,7 @@ nn.functional, torch.nn = functional, nn
 sys.modules.update({"torch": torch, "torch.nn": nn, "torch.nn.functional": functional})
 sys.stdin = io.StringIO("")
 script = {}
-exec(open(sys.argv[1]).read(), script)
+exec("".join(open(part).read() for part in (sys.argv[1].replace("/pytorch.py", "/expression.py"), sys.argv[1])), script)
 request = {"tensors": [{"name": "x", "role": "input"}], "attributes": {"n": 3, "scale": 0.5},
            "function": "total := sum(a * scale * x for a, b in zip(range(n), [x] * n)), [total for i in range(n)]"}
 sys.exit(0 if script["operator"](request)(x=2) == (3.0, [3.0, 3.0, 3.0]) else 1)

@@ -11,7 +11,7 @@
 
 #include "harness/problems/small_instance.h"
 #include "ops/inputs.h"
-#include "tests/harness/problems/instances.h"
+#include "tests/problems.h"
 
 namespace rekernel {
 namespace {
@@ -100,7 +100,7 @@ TEST(Catalog, FewestOperationsAreThoseOfTheBestMethodKnown) {
   EXPECT_EQ(find_problem("attention_fp16_causal")->fewest_matrix_operations,
             4LL * 64 * (4096 * 4097 / 2) * 128);
   const auto fewest = [](std::int64_t m) {
-    return instance("matmul_fp16", {{"m", m}}).fewest_matrix_operations;
+    return sized_problem("matmul_fp16", {{"m", m}}).fewest_matrix_operations;
   };
   EXPECT_EQ(fewest(1024), 2LL * 1024 * 4096 * 4096 / 8 * 7);
   EXPECT_EQ(fewest(1023), 2LL * 1023 * 4096 * 4096);

@@ -5,7 +5,7 @@
 
 #include "ops/inputs.h"
 #include "tests/harness/problems/handwritten_truths.h"
-#include "tests/harness/problems/instances.h"
+#include "tests/problems.h"
 
 namespace rekernel {
 namespace {
@@ -32,7 +32,7 @@ void expect_output(const Problem& problem, const HostInputs& inputs, const Value
 TEST(HostOracle, Matmul) {
   const HostInputs inputs = {{"a", {1, 2, 3, 4, 5, 6}}, {"b", {7, 8, 9, 10, 11, 12}}};
   for (const char* id : {"matmul_fp32", "matmul_fp16"}) {
-    expect_output(instance(id, {{"m", 2}, {"n", 2}, {"k", 3}}), inputs, {58, 64, 139, 154});
+    expect_output(sized_problem(id, {{"m", 2}, {"n", 2}, {"k", 3}}), inputs, {58, 64, 139, 154});
   }
 }
 
@@ -45,22 +45,23 @@ Sizes of_convolution(std::int64_t batch, std::int64_t channels, std::int64_t hei
 }
 
 TEST(HostOracle, Conv2dWithPaddingAndStride) {
-  expect_output(instance("conv2d", of_convolution(1, 1, 3, 3, 1, 2, 2, 1)),
+  expect_output(sized_problem("conv2d", of_convolution(1, 1, 3, 3, 1, 2, 2, 1)),
                 {{"input", {1, 2, 3, 4, 5, 6, 7, 8, 9}}, {"weight", {1, 2, 3, 4}}, {"bias", {0.5}}},
                 {4.5, 18.5, 36.5, 77.5});
 }
 
 TEST(HostOracle, Softmax) {
-  expect_output(instance("softmax", {{"rows", 2}, {"columns", 3}}),
+  expect_output(sized_problem("softmax", {{"rows", 2}, {"columns", 3}}),
                 {{"x", {std::log(1.0), std::log(2.0), std::log(5.0), 1000.0, 1000.0, 1000.0}}},
                 {0.125, 0.25, 0.625, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0});
 }
 
 TEST(HostOracle, Layernorm) {
   const double normal = 1.0 / std::sqrt(1.00001);  // mean 2, variance 1, eps 1e-5
-  expect_output(instance("layernorm", {{"batch", 2}, {"channels", 1}, {"height", 1}, {"width", 2}}),
-                {{"x", {1, 3, 7, 7}}, {"weight", {2, -1}}, {"bias", {0.5, 0}}},
-                {-2 * normal + 0.5, -normal, 0.5, 0});
+  expect_output(
+      sized_problem("layernorm", {{"batch", 2}, {"channels", 1}, {"height", 1}, {"width", 2}}),
+      {{"x", {1, 3, 7, 7}}, {"weight", {2, -1}}, {"bias", {0.5, 0}}},
+      {-2 * normal + 0.5, -normal, 0.5, 0});
 }
 
 Sizes of_attention(std::int64_t batch, std::int64_t heads, std::int64_t length,
@@ -74,29 +75,29 @@ TEST(HostOracle, Attention) {
                              {"k", {0, 0, 0, 0, 1, 0, 0, 0}},
                              {"v", {1, 2, 0, -4, 5, 2, 8, 4}}};
   const Sizes sizes = of_attention(1, 1, 2, 4);
-  expect_output(instance("attention_fp16", sizes), inputs, {3, 2, 4, 0, 4, 2, 6, 2});
-  expect_output(instance("attention_fp16_causal", sizes), inputs, {1, 2, 0, -4, 4, 2, 6, 2});
+  expect_output(sized_problem("attention_fp16", sizes), inputs, {3, 2, 4, 0, 4, 2, 6, 2});
+  expect_output(sized_problem("attention_fp16_causal", sizes), inputs, {1, 2, 0, -4, 4, 2, 6, 2});
 }
 
 /// Small instances of the published problems, whose axes differ from each other.
 std::vector<Problem> small_published() {
   std::vector<Problem> problems;
   for (const char* id : {"matmul_fp32", "matmul_fp16"}) {
-    problems.push_back(instance(id, {{"m", 1}, {"n", 1}, {"k", 1}}));
-    problems.push_back(instance(id, {{"m", 30}, {"n", 17}, {"k", 43}}));
+    problems.push_back(sized_problem(id, {{"m", 1}, {"n", 1}, {"k", 1}}));
+    problems.push_back(sized_problem(id, {{"m", 30}, {"n", 17}, {"k", 43}}));
   }
   for (const char* id : {"conv2d", "conv2d_relu_maxpool"}) {
-    problems.push_back(instance(id, of_convolution(3, 3, 45, 38, 5, 11, 4, 2)));
-    problems.push_back(instance(id, of_convolution(2, 5, 9, 13, 31, 3, 2, 1)));
-    problems.push_back(instance(id, of_convolution(1, 1, 3, 3, 1, 1, 1, 1)));
+    problems.push_back(sized_problem(id, of_convolution(3, 3, 45, 38, 5, 11, 4, 2)));
+    problems.push_back(sized_problem(id, of_convolution(2, 5, 9, 13, 31, 3, 2, 1)));
+    problems.push_back(sized_problem(id, of_convolution(1, 1, 3, 3, 1, 1, 1, 1)));
   }
-  problems.push_back(instance("softmax", {{"rows", 1}, {"columns", 1}}));
-  problems.push_back(instance("softmax", {{"rows", 7}, {"columns", 401}}));
+  problems.push_back(sized_problem("softmax", {{"rows", 1}, {"columns", 1}}));
+  problems.push_back(sized_problem("softmax", {{"rows", 7}, {"columns", 401}}));
   problems.push_back(
-      instance("layernorm", {{"batch", 3}, {"channels", 5}, {"height", 6}, {"width", 7}}));
+      sized_problem("layernorm", {{"batch", 3}, {"channels", 5}, {"height", 6}, {"width", 7}}));
   for (const char* id : {"attention_fp16", "attention_fp16_causal"}) {
-    problems.push_back(instance(id, of_attention(2, 3, 23, 8)));
-    problems.push_back(instance(id, of_attention(1, 1, 1, 1)));
+    problems.push_back(sized_problem(id, of_attention(2, 3, 23, 8)));
+    problems.push_back(sized_problem(id, of_attention(1, 1, 1, 1)));
   }
   return problems;
 }
@@ -118,7 +119,7 @@ TEST(HostOracle, DefinitionsSayWhatWasWrittenByHand) {
 }
 
 TEST(HostOracle, SoftmaxRowsSumToOneOnEveryStressCase) {
-  Problem problem = instance("softmax", {{"rows", 4}, {"columns", 500}});
+  Problem problem = sized_problem("softmax", {{"rows", 4}, {"columns", 500}});
   for (const StressCase& stress : problem.stress_cases) {
     problem.tensors[0].distribution = stress.inputs.at("x");
     const Values y = truth_of(problem, host_inputs(problem, 9));
@@ -133,7 +134,7 @@ TEST(HostOracle, SoftmaxRowsSumToOneOnEveryStressCase) {
 // Adding a constant to the inputs and scaling them changes nothing but the share of eps.
 TEST(HostOracle, LayernormIgnoresShiftAndScale) {
   const Problem problem =
-      instance("layernorm", {{"batch", 2}, {"channels", 3}, {"height", 8}, {"width", 8}});
+      sized_problem("layernorm", {{"batch", 2}, {"channels", 3}, {"height", 8}, {"width", 8}});
   HostInputs inputs = host_inputs(problem, 4);
   const Values expected = truth_of(problem, inputs);
   for (double& value : inputs.at("x")) value = value * 4096.0 + 1e6;
@@ -143,7 +144,7 @@ TEST(HostOracle, LayernormIgnoresShiftAndScale) {
 
 // Away from the padding, a convolution commutes with shifting its input by one stride.
 TEST(HostOracle, ConvolutionCommutesWithShifts) {
-  const Problem problem = instance("conv2d", of_convolution(1, 2, 12, 12, 3, 3, 2, 1));
+  const Problem problem = sized_problem("conv2d", of_convolution(1, 2, 12, 12, 3, 3, 2, 1));
   HostInputs inputs = host_inputs(problem, 4);
   const Values expected = truth_of(problem, inputs);
   HostInputs shifted = inputs;

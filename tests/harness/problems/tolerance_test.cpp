@@ -8,7 +8,7 @@
 
 #include "ops/inputs.h"
 #include "tests/harness/problems/handwritten_truths.h"
-#include "tests/harness/problems/instances.h"
+#include "tests/problems.h"
 
 namespace rekernel {
 namespace {
@@ -21,7 +21,7 @@ Values truth_of(const Problem& problem, const HostInputs& inputs) {
 }
 
 Problem matmul(const char* id, std::int64_t m, std::int64_t n, std::int64_t k) {
-  return instance(id, {{"m", m}, {"n", n}, {"k", k}});
+  return sized_problem(id, {{"m", m}, {"n", n}, {"k", k}});
 }
 
 Sizes images(std::int64_t batch, std::int64_t height, std::int64_t width, std::int64_t filters) {
@@ -133,7 +133,7 @@ TEST_F(MatmulTolerance, ResultsThatPassedThroughBfloat16FailTheHalfProblem) {
 TEST(ConvolutionTolerance, HalfOperandsPass) {
   const Sizes sizes = images(2, 64, 64, 32);
   for (const Problem& problem :
-       {instance("conv2d", sizes), instance("conv2d_relu_maxpool", sizes)}) {
+       {sized_problem("conv2d", sizes), sized_problem("conv2d_relu_maxpool", sizes)}) {
     const HostInputs inputs = host_inputs(problem, 12);
     const Values truth = truth_of(problem, inputs);
     HostInputs rounded = inputs;
@@ -151,7 +151,7 @@ TEST(ConvolutionTolerance, HalfOperandsPass) {
 
 TEST(SoftmaxTolerance, SinglePrecisionPassesAndASampledDenominatorFails) {
   const std::int64_t columns = 65536;
-  const Problem problem = instance("softmax", {{"rows", 1}, {"columns", columns}});
+  const Problem problem = sized_problem("softmax", {{"rows", 1}, {"columns", columns}});
   const HostInputs inputs = host_inputs(problem, 13);
   const Values& x = inputs.at("x");
   const Values truth = truth_of(problem, inputs);
@@ -174,7 +174,7 @@ TEST(SoftmaxTolerance, SinglePrecisionPassesAndASampledDenominatorFails) {
 }
 
 TEST(LayernormTolerance, SinglePrecisionPassesAndSampledStatisticsFail) {
-  const Problem problem = instance("layernorm", {{"batch", 1}});
+  const Problem problem = sized_problem("layernorm", {{"batch", 1}});
   const HostInputs inputs = host_inputs(problem, 14);
   const Values& x = inputs.at("x");
   const Values& weight = inputs.at("weight");
@@ -241,7 +241,7 @@ Values attention_in_halves(const Problem& problem, const HostInputs& inputs) {
 TEST(AttentionTolerance, HalfWeightsPassAndASkippedTileFails) {
   const Sizes sizes = one_head(1024, 32);
   for (const Problem& problem :
-       {instance("attention_fp16", sizes), instance("attention_fp16_causal", sizes)}) {
+       {sized_problem("attention_fp16", sizes), sized_problem("attention_fp16_causal", sizes)}) {
     const HostInputs inputs = host_inputs(problem, 15);
     const Values truth = truth_of(problem, inputs);
     expect_passes_with_room(errors(attention_in_halves(problem, inputs), truth), problem.tolerance,
@@ -256,11 +256,12 @@ TEST(EveryTolerance, ZerosAndConstantsFail) {
   const Sizes convolution = images(1, 32, 32, 8);
   const Sizes attention = one_head(64, 16);
   for (const Problem& problem :
-       {matmul("matmul_fp32", 16, 16, 64), instance("conv2d", convolution),
-        instance("softmax", {{"rows", 2}, {"columns", 4096}}),
-        instance("layernorm", {{"batch", 1}, {"channels", 2}, {"height", 16}, {"width", 16}}),
-        instance("conv2d_relu_maxpool", convolution), matmul("matmul_fp16", 16, 16, 64),
-        instance("attention_fp16", attention), instance("attention_fp16_causal", attention)}) {
+       {matmul("matmul_fp32", 16, 16, 64), sized_problem("conv2d", convolution),
+        sized_problem("softmax", {{"rows", 2}, {"columns", 4096}}),
+        sized_problem("layernorm", {{"batch", 1}, {"channels", 2}, {"height", 16}, {"width", 16}}),
+        sized_problem("conv2d_relu_maxpool", convolution), matmul("matmul_fp16", 16, 16, 64),
+        sized_problem("attention_fp16", attention),
+        sized_problem("attention_fp16_causal", attention)}) {
     SCOPED_TRACE(problem.id);
     const Values truth = truth_of(problem, host_inputs(problem, 16));
     double mean = 0.0;

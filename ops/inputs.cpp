@@ -164,6 +164,12 @@ random::Parameters input_parameters(const Distribution& distribution, std::uint6
     parameters.has_outliers = 1;
     parameters.outlier = random::to_float(outliers->value);
   }
+  if (const auto& ends = distribution.ends) {
+    if (ends->row < 2) throw std::logic_error("input_parameters: rows have at least 2 elements");
+    parameters.end_row = static_cast<std::uint64_t>(ends->row);
+    parameters.end_share = ~0ull / parameters.end_row;
+    parameters.end_value = random::to_float(ends->value);
+  }
   return parameters;
 }
 

@@ -48,6 +48,12 @@ struct Distribution {
     double value = 0.0;
   };
   std::optional<Outliers> outliers = {};
+  /// The last element of each row has this value.
+  struct Ends {
+    std::int64_t row = 0;  ///< elements of a row, at least 2
+    double value = 0.0;
+  };
+  std::optional<Ends> ends = {};
 };
 
 /// "normal", "uniform", "constant", "integers", "choice"

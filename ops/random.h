@@ -102,8 +102,10 @@ struct Parameters {
   float outlier;
   unsigned key;  ///< decides where they are
   float choices[16];
+  unsigned long long end_row, end_share;  ///< elements of a row, 0 for none; (2^64 - 1) / end_row
+  float end_value;                        ///< of the last element of each row
 };
-static_assert(sizeof(Parameters) == 128, "host and device must agree");
+static_assert(sizeof(Parameters) == 152, "host and device must agree");
 
 /// Where in its stretch the outlier is: the finaliser of MurmurHash3 (A. Appleby) on its number.
 /// `quad` counts four elements, which never belong to two stretches.
@@ -131,6 +133,20 @@ REKERNEL_ANYWHERE float choice_of(const float* choices, unsigned number) {
                 by_bit(number, 4u, of_four(choices + 8, number), of_four(choices + 12, number)));
 }
 
+/// Whether an element is the last one of its row. The quotient by the share of 2^64 is right or one
+/// too small.
+REKERNEL_ANYWHERE bool is_end_of_row(const Parameters& parameters, unsigned long long index) {
+#ifdef __CUDACC__
+  const unsigned long long rows = __umul64hi(index, parameters.end_share);
+#else
+  __extension__ using Wide = unsigned __int128;
+  const auto rows = static_cast<unsigned long long>(Wide{index} * parameters.end_share >> 64);
+#endif
+  const unsigned long long rest = index - rows * parameters.end_row;
+  const unsigned long long last = parameters.end_row - 1;
+  return rest == last || rest == last + parameters.end_row;
+}
+
 /// One element before it is rounded to the tensor's dtype. Everything is computed for every kind of
 /// distribution on the device, so that no kind takes longer to draw than another: time would tell
 /// which inputs come.
@@ -156,6 +172,7 @@ REKERNEL_ANYWHERE float draw(const Parameters& parameters, unsigned word, unsign
   }
   const unsigned in_stretch = static_cast<unsigned>(index) & ((1u << parameters.stretch_bits) - 1u);
   if (parameters.has_outliers && in_stretch == place) value = parameters.outlier;
+  if (is_end_of_row(parameters, index)) value = parameters.end_value;
   return value;
 }
 

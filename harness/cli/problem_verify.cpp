@@ -167,22 +167,6 @@ class Verification {
   std::unique_ptr<AgreementProcess> process_;
 };
 
-Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed) {
-  std::vector<const Problem*> problems;
-  if (parsed.flag("all")) {
-    if (const auto errors = catalog_errors(); !errors.empty()) return errors.front();
-    for (const Problem& problem : catalog()) problems.push_back(&problem);
-    return problems;
-  }
-  if (!parsed.has("problem")) return Error{"problem verify: expected problems, or --all"};
-  for (const std::string& id : parsed.get<std::vector<std::string>>("problem")) {
-    const Problem* problem = find_problem(id);
-    if (!problem) return unknown_problem(id);
-    problems.push_back(problem);
-  }
-  return problems;
-}
-
 Result<GpuLock> locked_gpu(int ordinal, Progress& progress) {
   const Result<GpuIdentity> gpu = identify_gpu(ordinal);
   if (!gpu) return gpu.error();
@@ -236,7 +220,7 @@ int problem_verify_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("record")) {
     if (const auto own = own_project(); !own) return bad_input(own.error());
   }
-  const Result<std::vector<const Problem*>> problems = chosen_problems(parsed);
+  const Result<std::vector<const Problem*>> problems = chosen_problems(parsed, "problem verify");
   if (!problems) return bad_input(problems.error());
   if (!pytorch_is_installed()) return bad_input({"python3 here cannot import torch"});
 

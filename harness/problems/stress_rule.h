@@ -15,10 +15,10 @@ const Tensor* first_float_input(const Problem& problem);
 /// zero.
 void add_stress_by_rule(Problem& problem);
 
-/// Stress cases in which few elements of the first floating-point input differ from all others: one
-/// element far out in each row, one row of zeros, one row far from the others' mean. A kernel that
-/// looks at some elements to choose how to treat a row does not find them. A row has
-/// `row_elements`; 0 stands for the last axis.
+/// Stress cases in which few elements of the first floating-point input differ from all others: the
+/// last element of each row outweighs the others, one element is far out in each row, one row of
+/// zeros, one row far from the others' mean. A kernel that looks at some elements to choose how to
+/// treat a row does not find them. A row has `row_elements`; 0 stands for the last axis.
 void add_uneven_stress(Problem& problem, std::int64_t row_elements);
 
 }  // namespace rekernel

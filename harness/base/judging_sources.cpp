@@ -66,13 +66,6 @@ const std::vector<Own>& own_of_references() {
 /// changes no verdict.
 const std::set<std::string>& judging_nothing() {
   static const std::set<std::string> files = {
-      // Definitions beside PyTorch's expressions.
-      "reference/agreement.cpp",
-      "reference/agreement.h",
-      "reference/agreement.py",
-      // What the test of an exported kernel calls.
-      "reference/library_function.cpp",
-      "reference/library_function.h",
       "harness/problems/catalog.cpp",
       "harness/problems/catalog.h",
       "harness/problems/small_instance.cpp",
@@ -85,38 +78,13 @@ const std::set<std::string>& judging_nothing() {
       "harness/base/judging_sources.h",
       "harness/base/source_tokens.cpp",
       "harness/base/source_tokens.h",
-  };
-  return files;
-};
-static const std::vector<std::string> pytorch = {"reference/expression.py", "reference/pytorch.cpp",
-                                                 "reference/pytorch.h", "reference/pytorch.py"};
-static const std::vector<Own> table = {
-    {"cublas_fp32", {"reference/cublas.cpp"}},
-    {"cublas_tf32", {"reference/cublas.cpp"}},
-    {"cublas_fp16", {"reference/cublas.cpp"}},
-    {"cudnn_fp32", of_cudnn("reference/cudnn_convolution.cpp", true)},
-    {"cudnn_tf32", of_cudnn("reference/cudnn_convolution.cpp", true)},
-    {"cudnn_softmax", of_cudnn("reference/cudnn_softmax.cpp", false)},
-    {"cudnn_layernorm", of_cudnn("reference/cudnn_layernorm.cpp", true)},
-    {"cudnn_attention", of_cudnn("reference/cudnn_attention.cpp", true)},
-    {"pytorch_eager", pytorch},
-    {"pytorch_compile", pytorch},
-    {"pytorch_eager_fp32", pytorch},
-};
-return table;
-}
-
-/// Lists and declarations of what stands elsewhere, and what makes these digests: an entry more
-/// changes no verdict.
-const std::set<std::string>& judging_nothing() {
-  static const std::set<std::string> files = {
-      "harness/problems/catalog.cpp",   "harness/problems/catalog.h",
-      "reference/catalog.cpp",          "reference/library_references.h",
-      "reference/library_function.cpp",  // what the test of an exported kernel calls
-      "reference/library_function.h",   "harness/base/harness_digest.cpp",
-      "harness/base/harness_digest.h",  "harness/base/judging_sources.cpp",
-      "harness/base/judging_sources.h", "harness/base/source_tokens.cpp",
-      "harness/base/source_tokens.h",
+      // Definitions beside PyTorch's expressions.
+      "reference/agreement.cpp",
+      "reference/agreement.h",
+      "reference/agreement.py",
+      // What the test of an exported kernel calls.
+      "reference/library_function.cpp",
+      "reference/library_function.h",
   };
   return files;
 }

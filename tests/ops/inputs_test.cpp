@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "ops/operators.h"
+#include "tests/problems.h"
 
 namespace rekernel {
 namespace {
@@ -198,7 +198,8 @@ TEST(TensorStream, DiffersBetweenTheCatalogsNames) {
 }
 
 TEST(HostInputs, AreInputValuesByIndex) {
-  const Problem problem = make_layernorm(2, 3, 4, 5);
+  const Problem problem =
+      sized_problem("layernorm", {{"batch", 2}, {"channels", 3}, {"height", 4}, {"width", 5}});
   const HostInputs inputs = host_inputs(problem, 77);
   ASSERT_EQ(inputs.size(), 3u);
   ASSERT_EQ(inputs.at("x").size(), 120u);
@@ -210,7 +211,8 @@ TEST(HostInputs, AreInputValuesByIndex) {
 }
 
 TEST(HostInputs, HalvesAreRounded) {
-  for (const auto& [name, values] : host_inputs(make_matmul_fp16(4, 5, 6), 3)) {
+  for (const auto& [name, values] :
+       host_inputs(sized_problem("matmul_fp16", {{"m", 4}, {"n", 5}, {"k", 6}}), 3)) {
     for (const double value : values) {
       EXPECT_EQ(value, from_half_bits(to_half_bits(value))) << name;
     }

@@ -32,7 +32,7 @@ Sizes one_head(std::int64_t length, std::int64_t head_dim) {
   return {{"batch", 1}, {"heads", 1}, {"length", length}, {"head_dim", head_dim}};
 }
 
-double half(double value) { return from_half_bits(to_half_bits(value)); }
+double half(double value) { return rounded_to(DType::f16, value); }
 
 Values halves(Values values) {
   for (double& value : values) value = half(value);

@@ -34,8 +34,8 @@ namespace {
 namespace po = boost::program_options;
 namespace json = boost::json;
 
-constexpr std::uint64_t seed = 20260101;
-constexpr std::chrono::seconds pytorch_deadline{300};
+constexpr std::uint64_t verified_seed = 20260101;
+constexpr std::chrono::seconds comparison_deadline{300};
 
 /// A problem's own device code, compiled for the device.
 struct MadeCode {
@@ -43,9 +43,9 @@ struct MadeCode {
   Result<CompiledProgram> making = Error{"not compiled"};
 };
 
-std::vector<MadeCode> compile_all(const Compiler& compiler,
-                                  const std::vector<const Problem*>& problems,
-                                  const std::string& target) {
+std::vector<MadeCode> compile_made_code(const Compiler& compiler,
+                                        const std::vector<const Problem*>& problems,
+                                        const std::string& target) {
   std::vector<MadeCode> code(problems.size());
   for_each_in_parallel(problems.size(), std::thread::hardware_concurrency(), [&](std::size_t i) {
     const Problem& problem = *problems[i];
@@ -67,7 +67,7 @@ class TruthOnTheDevice {
     std::optional<InputBuffers::Making> making;
     if (code.making) making.emplace(InputBuffers::Making{*code.making, device});
     inputs_.emplace(problem, tools, Surroundings::nothing, making ? &*making : nullptr);
-    inputs_->fill(seed, nullptr, stream);
+    inputs_->fill(verified_seed, nullptr, stream);
     stream.synchronize();
     Bindings bindings = inputs_->bindings();
     for (const Tensor* output : problem.outputs()) {
@@ -142,7 +142,7 @@ class Verification {
     } catch (const CudaError& failure) {
       return Error{failure.what()};
     }
-    auto agreements = process_->compare(problem, values, pytorch_deadline);
+    auto agreements = process_->compare(problem, values, comparison_deadline);
     if (!agreements) {
       process_.reset();  // it may have ended
       return agreements.error();
@@ -162,7 +162,7 @@ class Verification {
   std::unique_ptr<AgreementProcess> process_;
 };
 
-Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed) {
+Result<std::vector<const Problem*>> problems_to_verify(const ParsedArguments& parsed) {
   std::vector<const Problem*> problems;
   if (parsed.flag("all")) {
     if (const auto errors = catalog_errors(); !errors.empty()) return errors.front();
@@ -185,7 +185,7 @@ Result<GpuLock> locked_gpu(int ordinal, Progress& progress) {
                           [&](const std::string& holder) { progress.show(holder); });
 }
 
-Result<DefinitionsRecord> verify(const std::vector<const Problem*>& problems, int ordinal) {
+Result<DefinitionsRecord> verified(const std::vector<const Problem*>& problems, int ordinal) {
   Progress progress;
   const Result<Compiler> compiler = Compiler::load();
   if (!compiler) return compiler.error();
@@ -198,7 +198,7 @@ Result<DefinitionsRecord> verify(const std::vector<const Problem*>& problems, in
   progress.show("compiling …");
   const Result<CompiledProgram> tools = compiler->compile(device_tools_program(), "", target);
   if (!tools) return tools.error();
-  const std::vector<MadeCode> code = compile_all(*compiler, problems, target);
+  const std::vector<MadeCode> code = compile_made_code(*compiler, problems, target);
 
   DefinitionsRecord record;
   record.device_name = properties.name;
@@ -231,11 +231,11 @@ int problem_verify_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("record")) {
     if (const auto own = own_project(); !own) return bad_input(own.error());
   }
-  const Result<std::vector<const Problem*>> problems = chosen_problems(parsed);
+  const Result<std::vector<const Problem*>> problems = problems_to_verify(parsed);
   if (!problems) return bad_input(problems.error());
   if (!pytorch_is_installed()) return bad_input({"python3 here cannot import torch"});
 
-  const Result<DefinitionsRecord> record = verify(*problems, parsed.get<int>("device"));
+  const Result<DefinitionsRecord> record = verified(*problems, parsed.get<int>("device"));
   if (!record) return bad_input(record.error());
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));

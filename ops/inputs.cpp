@@ -198,10 +198,4 @@ std::string input_device_source() {
   return std::string(exact_source) + random_source + kernels_source;
 }
 
-std::uint16_t to_half_bits(double value) {
-  return static_cast<std::uint16_t>(stored_bits(DType::f16, value));
-}
-
-double from_half_bits(std::uint16_t bits) { return stored_value(DType::f16, bits); }
-
 }  // namespace rekernel

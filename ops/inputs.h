@@ -36,8 +36,4 @@ HostInputs host_inputs(const Problem& problem, std::uint64_t seed);
 /// Grid-stride loops: any one-dimensional grid and block are correct.
 std::string input_device_source();
 
-/// Bit pattern of the nearest (ties to even) binary16, and back.
-std::uint16_t to_half_bits(double value);
-double from_half_bits(std::uint16_t bits);
-
 }  // namespace rekernel

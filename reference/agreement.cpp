@@ -28,9 +28,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr char script[] =
-#include "agreement_source.inc"
+constexpr const char* shared_script =
 #include "expression_source.inc"
+    ;
+constexpr const char* own_script =
+#include "agreement_source.inc"
     ;
 
 constexpr std::int64_t alignment = 256;
@@ -178,7 +180,7 @@ Result<std::unique_ptr<AgreementProcess>> AgreementProcess::start(Place place, i
   command.arguments = {"/usr/bin/env",
                        "python3",
                        "-c",
-                       script,
+                       std::string(shared_script) + own_script,
                        std::to_string(first_inherited_descriptor),
                        std::to_string(first_inherited_descriptor + 1),
                        place == Place::gpu ? "cuda" : "cpu"};

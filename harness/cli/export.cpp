@@ -6,11 +6,11 @@
 #include "harness/cli/command.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/export/export.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
-#include "harness/problems/catalog.h"
 #include "reference/library_function.h"
 
 namespace rekernel {

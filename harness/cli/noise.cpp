@@ -11,13 +11,13 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/records/noise.h"
 #include "harness/records/record.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
-#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

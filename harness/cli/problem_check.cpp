@@ -36,8 +36,8 @@ namespace json = boost::json;
 
 constexpr std::string_view shown_device = "NVIDIA H200";
 constexpr std::array targets = {"sm_80", "sm_90a"};
-constexpr std::uint64_t seed = 1;
-constexpr std::chrono::seconds pytorch_deadline{120};
+constexpr std::uint64_t host_seed = 1;
+constexpr std::chrono::seconds host_deadline{120};
 
 /// What trying a problem showed. Each part is empty where there is nothing to complain of.
 struct ProblemCheck {
@@ -87,7 +87,7 @@ std::optional<HostValues> run_small(ProblemCheck& check) {
   check.small = std::move(*small);
   try {
     HostValues values;
-    values.inputs = host_inputs(*check.small, seed);
+    values.inputs = host_inputs(*check.small, host_seed);
     values.truth = check.small->host_oracle(values.inputs);
     return values;
   } catch (const std::out_of_range& failure) {
@@ -150,7 +150,7 @@ class PytorchOnTheHost {
       process_ = std::move(*started);
     }
     auto agreements =
-        pytorch_agreement(*process_, *check.small, values.inputs, values.truth, pytorch_deadline);
+        pytorch_agreement(*process_, *check.small, values.inputs, values.truth, host_deadline);
     if (agreements) {
       check.agreements = std::move(*agreements);
     } else {

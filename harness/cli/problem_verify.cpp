@@ -48,9 +48,9 @@ struct MadeCode {
   Result<CompiledProgram> making = Error{"not compiled"};
 };
 
-std::vector<MadeCode> compile_all(const Compiler& compiler,
-                                  const std::vector<const Problem*>& problems,
-                                  const std::string& target) {
+std::vector<MadeCode> compile_made_code(const Compiler& compiler,
+                                        const std::vector<const Problem*>& problems,
+                                        const std::string& target) {
   std::vector<MadeCode> code(problems.size());
   for_each_in_parallel(problems.size(), std::thread::hardware_concurrency(), [&](std::size_t i) {
     const Problem& problem = *problems[i];
@@ -174,7 +174,7 @@ Result<GpuLock> locked_gpu(int ordinal, Progress& progress) {
                           [&](const std::string& holder) { progress.show(holder); });
 }
 
-Result<DefinitionsRecord> verify(const std::vector<const Problem*>& problems, int ordinal) {
+Result<DefinitionsRecord> verified(const std::vector<const Problem*>& problems, int ordinal) {
   Progress progress;
   const Result<Compiler> compiler = Compiler::load();
   if (!compiler) return compiler.error();
@@ -187,7 +187,7 @@ Result<DefinitionsRecord> verify(const std::vector<const Problem*>& problems, in
   progress.show("compiling …");
   const Result<CompiledProgram> tools = compiler->compile(device_tools_program(), "", target);
   if (!tools) return tools.error();
-  const std::vector<MadeCode> code = compile_all(*compiler, problems, target);
+  const std::vector<MadeCode> code = compile_made_code(*compiler, problems, target);
 
   DefinitionsRecord record;
   record.device_name = properties.name;
@@ -224,7 +224,7 @@ int problem_verify_command(const std::vector<std::string>& arguments) {
   if (!problems) return bad_input(problems.error());
   if (!pytorch_is_installed()) return bad_input({"python3 here cannot import torch"});
 
-  const Result<DefinitionsRecord> record = verify(*problems, parsed.get<int>("device"));
+  const Result<DefinitionsRecord> record = verified(*problems, parsed.get<int>("device"));
   if (!record) return bad_input(record.error());
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));

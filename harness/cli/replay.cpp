@@ -14,9 +14,9 @@
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/tables.h"
+#include "replay/playback/replayer.h"
 #include "replay/report/metrics.h"
 #include "replay/report/replay_report.h"
-#include "replay/playback/replayer.h"
 #include "replay/report/walk.h"
 
 namespace rekernel {

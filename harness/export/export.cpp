@@ -39,6 +39,7 @@ std::string output_names(const Problem& problem) {
 }
 
 std::string library_name(const LibraryFunction& library) {
+  if (library.cpp.empty()) return "plain kernels of the definition";
   if (!library.cublas) return "cuDNN";
   return library.cudnn ? "cuBLAS and cuDNN" : "cuBLAS";
 }
@@ -79,6 +80,11 @@ WorkspaceLayout workspace_layout(const Program& program) {
   return layout;
 }
 
+std::string value_text(const Attribute& attribute) {
+  const auto* integer = std::get_if<std::int64_t>(&attribute.value);
+  return integer ? std::to_string(*integer) : text_of(std::get<double>(attribute.value));
+}
+
 TemplateWords export_words(const ExportSource& source) {
   const Candidate& candidate = source.candidate;
   const Problem& problem = source.problem;
@@ -99,9 +105,7 @@ TemplateWords export_words(const ExportSource& source) {
       {"relative", text_of(problem.tolerance.relative)},
       {"rms_bound", text_of(problem.tolerance.rms_error_over_rms)}};
   for (const Attribute& attribute : problem.attributes) {
-    const auto* integer = std::get_if<std::int64_t>(&attribute.value);
-    words[attribute.name] =
-        integer ? std::to_string(*integer) : text_of(std::get<double>(attribute.value));
+    words[attribute.name] = value_text(attribute);
   }
   return words;
 }

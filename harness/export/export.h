@@ -12,11 +12,12 @@ namespace rekernel {
 
 /// What the test of an export compares with.
 struct LibraryFunction {
-  std::string cpp;          ///< the template of a class Library, whose run() takes all tensors
+  /// The template of a class Library, whose run() takes all tensors; empty: the definition.
+  std::string cpp;
   TemplateWords cpp_words;  ///< that it needs beside the problem's attributes
   bool cublas = false;      ///< it uses it
   bool cudnn = false;
-  std::string python;  ///< an expression of PyTorch over the inputs
+  std::string python;  ///< an expression of PyTorch over the inputs and the problem's attributes
 };
 
 /// Machine code of a candidate for one target.
@@ -56,6 +57,8 @@ std::vector<ExportedFile> export_to_pytorch(const ExportSource& source);
 
 /// The words that all templates share.
 TemplateWords export_words(const ExportSource& source);
+/// An attribute's value as C++ and Python write it.
+std::string value_text(const Attribute& attribute);
 /// Where the workspaces begin in an export's one workspace, and its bytes.
 struct WorkspaceLayout {
   std::vector<std::int64_t> offsets;

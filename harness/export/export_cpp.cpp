@@ -436,22 +436,53 @@ void add_output_words(const Tensor& output, TemplateWords& words) {
 void add_input_words(const Tensor& input, unsigned seed, TemplateWords& words) {
   const std::string shape = "exported::" + input.name + "_shape";
   const std::string type = element_type(input.dtype);
-  words["test_inputs"] += "  const Memory " + input.name + "(elements(" + shape + ") * sizeof(" +
-                          type + "));\n  upload<" + type + ">(" + input.name + ", drawn(elements(" +
-                          shape + "), " + std::to_string(seed) + ", " +
+  const std::string memory = "given_" + input.name;
+  words["test_inputs"] += "  const Memory " + memory + "(elements(" + shape + ") * sizeof(" + type +
+                          "));\n  upload<" + type + ">(" + memory + ", drawn(elements(" + shape +
+                          "), " + std::to_string(seed) + ", " +
                           distribution_text(input.distribution) + "));\n";
+}
+
+/// What the definition is called where it stands in for a library.
+Candidate reference_candidate(const Problem& problem) {
+  Candidate candidate = scaffold_candidate(problem, "definition");
+  candidate.idea = "The definition and nothing that makes it fast: what the test compares with.";
+  return candidate;
+}
+
+void add_definition_words(const Problem& problem, TemplateWords& words) {
+  const std::string name = export_name(reference_candidate(problem));
+  std::vector<std::string> parameters;
+  std::vector<std::string> arguments;
+  for (const Tensor& tensor : problem.tensors) {
+    parameters.push_back(std::string(tensor.role == Role::input ? "const " : "") +
+                         element_type(tensor.dtype) + "* " + tensor.name);
+    arguments.push_back("{" + tensor.name + ", " + name + "::" + tensor.name + "_shape}");
+  }
+  if (!problem.scaffold.workspaces.empty()) arguments.emplace_back("workspace_.as<void>()");
+  words["reference"] = name;
+  words["reference_parameters"] = joined(parameters);
+  words["reference_arguments"] = joined(arguments);
+  words["library_includes"] = "#include \"" + name + ".h\"\n" + words["library_includes"];
 }
 
 void add_test_words(const ExportSource& source, TemplateWords& words) {
   const LibraryFunction& library = source.library;
   words.insert(library.cpp_words.begin(), library.cpp_words.end());
   words["output_type"] = element_type(source.problem.outputs().front()->dtype);
+  const bool needs_nvrtc = library.cpp.empty() && !source.codes.empty();
   words["test_link_options"] = std::string(library.cudnn ? "-lcudnn " : "") +
-                               (library.cublas ? "-lcublas " : "") + words["link_options"];
+                               (library.cublas ? "-lcublas " : "") + words["link_options"] +
+                               (needs_nvrtc ? " -lnvrtc" : "");
   words["library_includes"] = std::string(library.cublas ? "#include <cublas_v2.h>\n" : "") +
                               (library.cudnn ? "#include <cudnn.h>\n" : "") + "\n";
   add_half_words(source.problem, words);
-  words["library"] = filled(library.cpp, words);
+  if (library.cpp.empty()) {
+    add_definition_words(source.problem, words);
+    words["library"] = filled("libraries/definition.h.in", words);
+  } else {
+    words["library"] = filled(library.cpp, words);
+  }
 
   std::string arguments;
   std::string library_arguments;
@@ -475,10 +506,10 @@ void add_test_words(const ExportSource& source, TemplateWords& words) {
       words["resized"] = tensor.name;
       words["test_tensors"] = "    auto resized = " + shape + ";\n    resized[0] = rows;\n";
     }
-    arguments += ", {" + (is_input ? "" : std::string("ours_")) + tensor.name + cast + ", " +
+    arguments += ", {" + std::string(is_input ? "given_" : "ours_") + tensor.name + cast + ", " +
                  (resized ? "resized" : shape) + "}";
     library_arguments += (library_arguments.empty() ? "" : ", ") +
-                         (is_input ? "" : std::string("theirs_")) + tensor.name + cast;
+                         std::string(is_input ? "given_" : "theirs_") + tensor.name + cast;
   }
   if (!source.candidate.program.workspaces.empty()) arguments += ", workspace.as<void>()";
   words["test_arguments"] = arguments.substr(2);
@@ -494,6 +525,14 @@ std::vector<ExportedFile> export_to_cpp(const ExportSource& source) {
   add_test_words(source, words);
   std::vector<ExportedFile> files;
   files.push_back({words["file"] + ".h", filled("kernel.h.in", words)});
+  if (source.library.cpp.empty()) {
+    // NVRTC compiles it where the test runs: it is no part of what is exported.
+    const Candidate definition = reference_candidate(source.problem);
+    const ExportSource of_definition{definition, source.problem, source.library, {}};
+    TemplateWords other = export_words(of_definition);
+    add_header_words(of_definition, other);
+    files.push_back({other["file"] + ".h", filled("kernel.h.in", other)});
+  }
   files.push_back({"test.cpp", filled("test.cpp.in", words)});
   words["idea"] = markdown_text(idea);
   words["origin"] = markdown_text(words["origin"]);

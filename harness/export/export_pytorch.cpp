@@ -2,6 +2,8 @@
 // signature, with the plan as it is (kernel.json) and the sizes (sizes.json) beside it.
 
 #include <boost/json.hpp>
+#include <cctype>
+#include <string_view>
 
 #include "harness/base/json.h"
 #include "harness/base/markdown.h"
@@ -114,6 +116,19 @@ std::string docstring(const std::string& text) {
   return result;
 }
 
+/// Whether a name stands in an expression.
+bool has_word(std::string_view text, std::string_view name) {
+  const auto is_part = [&](std::size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    if (!is_part(at - 1) && !is_part(at + name.size())) return true;
+  }
+  return false;
+}
+
 TemplateWords operator_words(const ExportSource& source) {
   TemplateWords words = export_words(source);
   std::vector<std::string> names;
@@ -139,6 +154,11 @@ TemplateWords operator_words(const ExportSource& source) {
   words["returns"] = outputs == 1 ? "torch.Tensor" : "tuple[" + joined(tensors) + "]";
   words["returned"] = outputs == 1 ? "outputs[0]" : "outputs";
   words["library"] = source.library.python;
+  words["constants"];
+  for (const Attribute& attribute : source.problem.attributes) {
+    if (!has_word(source.library.python, attribute.name)) continue;
+    words["constants"] += "    " + attribute.name + " = " + value_text(attribute) + "\n";
+  }
   return words;
 }
 

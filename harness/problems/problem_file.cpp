@@ -56,6 +56,7 @@ class ProblemReader {
     read_making();
     read_definition();
     read_tolerance();
+    if (!root_.error()) problem_.matrix_products = products_within(problem_.tolerance, cost_);
     read_stress();
     read_invariants();
     problem_.pytorch = root_.required("pytorch").string(max_text);
@@ -471,6 +472,7 @@ class ProblemReader {
     if (failed()) return;
     if (!of_class) return name.expect("'fp32', 'fp16', 'bf16', 'fp8' or 'exact'");
     problem_.tolerance = *of_class;
+    narrow_for_scalars(name.string(16));
     if (is_name) return;
     const auto bound = [&](const char* key, double& into) {
       auto own = field.optional(key);
@@ -483,6 +485,16 @@ class ProblemReader {
     bound("largest", problem_.tolerance.max_error_over_rms);
     if (field.required("why").string(2000).empty()) field.required("why").expect("a reason");
     field.no_other_keys();
+  }
+
+  /// In a single number from many, errors of the terms cancel: a bound of its own.
+  void narrow_for_scalars(const std::string& name) {
+    constexpr double of_scalars = 2e-6;
+    const auto outputs = problem_.outputs();
+    const bool all = std::all_of(outputs.begin(), outputs.end(),
+                                 [](const Tensor* one) { return one->elements() == 1; });
+    if (!all || name != "fp32") return;
+    problem_.tolerance.rms_error_over_rms = problem_.tolerance.max_error_over_rms = of_scalars;
   }
 
   void read_stress() {
@@ -565,7 +577,6 @@ class ProblemReader {
           tensor.role == Role::output || definition::is_read_whole(scope_, tensor.name);
       if (is_needed && !tensor.is_made) problem_.least_bytes += tensor.bytes();
     }
-    problem_.matrix_products = products_within(problem_.tolerance, cost_);
     problem_.operations =
         whole(problem_.matrix_products > 0 ? cost_.matrix_operations : cost_.operations);
     problem_.fewest_matrix_operations =

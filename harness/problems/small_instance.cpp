@@ -25,6 +25,11 @@ Sizes drawn_sizes(const Problem& problem, std::int64_t spread, std::mt19937_64& 
 }
 
 bool is_small(const Problem& problem, SmallerThan limit) {
+  // What statements define is in no tensor.
+  constexpr std::int64_t as_workspace = 16;
+  std::int64_t workspace = 0;
+  for (const Workspace& one : problem.device_oracle.workspaces) workspace += one.bytes;
+  if (workspace > as_workspace * limit.bytes) return false;
   return problem.operations <= limit.operations && problem.min_bytes <= limit.bytes;
 }
 

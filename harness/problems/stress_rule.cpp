@@ -115,7 +115,7 @@ void add_uneven_stress(Problem& problem, std::int64_t row_elements) {
   if (row_elements < 4 || rows < 2) return;
   // Products of rows with operands of 11 bits are off by 2^-11 of the row's mean, which cancels
   // elsewhere: there the row is 50 deviations off.
-  const double far = problem.matrix_products > 0 ? 50.0 : 1000.0;
+  const double far = problem.matrix_products > 0 ? 50.0 : 1001.3;
   Distribution outliers = own;
   const auto stretch = std::min<std::uint64_t>(
       std::bit_floor(static_cast<std::uint64_t>(row_elements)), std::uint64_t{1} << 31);

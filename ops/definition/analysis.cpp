@@ -14,6 +14,9 @@ namespace {
 /// Integers are computed as doubles in places; up to here those are exact.
 constexpr __int128 largest_integer = __int128{1} << 53;
 
+/// Of what a statement defines: as float64, half a terabyte.
+constexpr std::int64_t most_elements = std::int64_t{1} << 36;
+
 struct Range {
   __int128 low, high;
 };
@@ -57,6 +60,7 @@ void Analysis::fail(int column, const std::string& problem) {
 Result<CheckedStatement> Analysis::check(Statement statement) {
   statement_ = &statement;
   find_left_extents(statement);
+  check_elements(statement);
   if (error_) return *error_;
   defined_.name = statement.name;
   for (const Index& index : statement.indices) {
@@ -131,6 +135,17 @@ void Analysis::find_left_extents(Statement& statement) {
     if (index.extent != known->extents[i]) {
       fail(index.column, "index '" + index.name + "' ends at " + std::to_string(index.extent) +
                              ", the output's axis at " + std::to_string(known->extents[i]));
+    }
+  }
+}
+
+void Analysis::check_elements(const Statement& statement) {
+  std::int64_t elements = 1;
+  for (const Index& index : statement.indices) {
+    if (!error_ &&
+        (__builtin_mul_overflow(elements, index.extent, &elements) || elements > most_elements)) {
+      fail(statement.column, "'" + statement.name + "' has more than " +
+                                 std::to_string(most_elements) + " elements: expected fewer");
     }
   }
 }

@@ -33,6 +33,7 @@ class Analysis {
   using Ranges = std::map<std::string, Interval, std::less<>>;
 
   void find_left_extents(Statement& statement);
+  void check_elements(const Statement& statement);
   void find_extent(Index& index, const std::vector<const Expression*>& uses, bool of_output);
   void enter(const Index& index);
   void leave(const Index& index) { indices_.erase(index.name); }

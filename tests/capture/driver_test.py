@@ -37,20 +37,22 @@ class Tensor:
 
 def fake_torch():
     torch = types.SimpleNamespace(Tensor=Tensor)
-    for name in ("float16", "bfloat16", "float32", "float64", "uint8", "int32"):
+    for name in ("float16", "bfloat16", "float32", "float64", "uint8", "int32", "int64"):
         setattr(torch, name, name)
     return torch
 
 
-def inputs_of(*shapes):
+def inputs_of(*shapes, outputs=(("y", "f32"),)):
     normal = {"kind": "normal", "a": 0, "b": 1}
     tensors = [{"name": name, "dtype": "f32", "shape": shape, "role": "input", "distribution": normal}
                for name, shape in shapes]
-    tensors.append({"name": "y", "dtype": "f32", "shape": [4, 8], "role": "output", "distribution": normal})
+    tensors += [{"name": name, "dtype": dtype, "shape": [4, 8], "role": "output", "distribution": normal}
+                for name, dtype in outputs]
     return driver.Inputs(fake_torch(), tensors)
 
 
 LAYERNORM = inputs_of(("x", [4, 8]), ("weight", [8]), ("bias", [8]))
+SORT = inputs_of(("x", [4, 8]), outputs=(("values", "f32"), ("index", "i64")))
 
 
 class Errors(unittest.TestCase):
@@ -137,17 +139,27 @@ class Entry(unittest.TestCase):
 
 
 class Output(unittest.TestCase):
-    def refusal(self, output):
+    def refusal(self, result, inputs=LAYERNORM):
         with self.assertRaises(driver.Refusal) as caught:
-            driver.check_output(LAYERNORM, {"x": Tensor([4, 8], address=4096)}, output)
+            driver.check_outputs(inputs, {"x": Tensor([4, 8], address=4096)}, result)
         return str(caught.exception)
 
     def test_a_whole_tensor_of_its_own_is_expected(self):
-        driver.check_output(LAYERNORM, {"x": Tensor([4, 8], address=4096)}, Tensor([4, 8], address=8192))
+        for result in (Tensor([4, 8], address=8192), [Tensor([4, 8], address=8192)]):
+            driver.check_outputs(LAYERNORM, {"x": Tensor([4, 8], address=4096)}, result)
         self.assertIn("gives a NoneType", self.refusal(None))
         self.assertIn("expected f32[4, 8]", self.refusal(Tensor([8, 4])))
         self.assertIn("expected row-major order", self.refusal(Tensor([4, 8], contiguous=False)))
         self.assertIn("lies in its input 'x'", self.refusal(Tensor([4, 8], address=4160)))
+
+    def test_several_come_in_the_problems_order(self):
+        values, index = Tensor([4, 8], address=8192), Tensor([4, 8], dtype="int64", address=16384)
+        driver.check_outputs(SORT, {"x": Tensor([4, 8], address=4096)}, (values, index))
+        self.assertEqual(driver.outputs_of(SORT, [values, index]), {"values": values, "index": index})
+        self.assertIn("gives 1 outputs; expected 2", self.refusal(values, SORT))
+        self.assertIn("output 'values' is int64", self.refusal((index, values), SORT))
+        inside = Tensor([4, 8], dtype="int64", address=8192 + 64)
+        self.assertIn("output 'values' lies in its output 'index'", self.refusal((values, inside), SORT))
 
 
 class Programs(unittest.TestCase):

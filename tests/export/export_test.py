@@ -107,6 +107,10 @@ def setUpModule():
     SCRATCH = Path(folder.name)
     make_up()
     KERNELS.append("softmax/made_up")
+    # Two outputs, of different types, and no library that has the function.
+    made = run(PROGRAM, "new", "top_k", "definition_itself", "--into", SCRATCH / "candidates/top_k")
+    assert made.returncode == 0, made.stderr
+    KERNELS.append("top_k/definition_itself")
     for to in ("cpp", "pytorch"):
         (SCRATCH / to).mkdir()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -124,11 +128,11 @@ def launcher_source():
     for kernel in KERNELS:
         name, sizes = name_of(kernel), sizes_of(kernel)
         includes.append(f'#include "cpp/{name}/{name}.h"')
-        types = {"torch.float32": "float", "torch.float16": "__half"}
+        types = {"torch.float32": "float", "torch.float16": "__half", "torch.int64": "std::int64_t"}
         arguments = [f"reinterpret_cast<CUstream>({STREAM})"]
-        tensors = [*sizes["inputs"], sizes["output"]]
+        tensors = [*sizes["inputs"], *sizes["outputs"]]
         for i, tensor in enumerate(tensors):
-            const = "const " if i < len(tensors) - 1 else ""
+            const = "const " if i < len(sizes["inputs"]) else ""
             first = "shape" if i == 0 else f"{name}::{tensor['name']}_shape"
             arguments.append(f"{{reinterpret_cast<{const}{types[tensor['dtype']]}*>({address(i)} + offset), {first}}}")
         if sizes["workspace_bytes"]:
@@ -180,8 +184,9 @@ import importlib, sys, torch
 name, larger, offset, dtype, kind, swap, *addresses = sys.argv[1:]
 package = importlib.import_module(name)
 operator, sizes = getattr(package, name), package._kernel
-*addresses, output, workspace = [int(one) for one in addresses]
-torch.allocated[:] = [output, workspace]
+*addresses, workspace = [int(one) for one in addresses]
+addresses, outputs = addresses[:len(sizes.inputs)], addresses[len(sizes.inputs):]
+torch.allocated[:] = [*outputs, workspace]
 tensors = [torch.Tensor(one["shape"], one["dtype"], address=address + int(offset))
            for one, address in zip(sizes.inputs, addresses, strict=True)]
 first = tensors[0]
@@ -196,15 +201,18 @@ try:
     result = operator(*tensors)
 except (ValueError, RuntimeError) as error:
     sys.exit(str(error))
-assert (result.shape, result.dtype) == (made.shape, made.dtype) == (sizes.output["shape"], sizes.output["dtype"])
-assert result.address == output
+of = lambda result: result if isinstance(result, tuple) else (result,)
+expected = [(one["shape"], one["dtype"]) for one in sizes.outputs]
+assert [(one.shape, one.dtype) for one in of(result)] == [(one.shape, one.dtype) for one in of(made)] == expected
+assert isinstance(result, tuple) == (len(expected) > 1)
+assert [one.address for one in of(result)] == outputs
 """
 
 
 def launch_python(kernel, larger=0, offset=0, dtype="", kind="", swap="", **more):
     recording = SCRATCH / f"{name_of(kernel)}.py.jsonl"
     recording.unlink(missing_ok=True)
-    count = len(sizes_of(kernel)["inputs"]) + 1
+    count = len(sizes_of(kernel)["inputs"]) + len(sizes_of(kernel)["outputs"])
     outcome = run(sys.executable, "-c", PYTHON_LAUNCH, name_of(kernel), larger, offset, dtype, kind, swap,
                   *map(address, range(count)), WORKSPACE, env=environment(kernel, recording, **more))
     return outcome, calls_of(recording)
@@ -224,7 +232,7 @@ def split(calls):
 def expected_calls(kernel):
     """What the plan says, on the stand-in's GPU."""
     plan, sizes = plan_of(kernel), sizes_of(kernel)
-    addresses = {one["name"]: address(i) for i, one in enumerate([*sizes["inputs"], sizes["output"]])}
+    addresses = {one["name"]: address(i) for i, one in enumerate([*sizes["inputs"], *sizes["outputs"]])}
     end = WORKSPACE
     for name, size in plan.get("workspace", {}).items():
         addresses[name] = end

@@ -9,6 +9,7 @@ namespace {
 constexpr std::array all_targets = {Target{"bench", fuzz_bench},
                                     Target{"chat_completion", fuzz_chat_completion},
                                     Target{"cubin", fuzz_cubin},
+                                    Target{"definition", fuzz_definition},
                                     Target{"evaluation", fuzz_evaluation},
                                     Target{"json", fuzz_json},
                                     Target{"plan", fuzz_plan},

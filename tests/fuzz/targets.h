@@ -10,6 +10,7 @@ namespace rekernel::fuzz {
 void fuzz_bench(std::string_view bytes);            ///< results/<gpu>/bench.json
 void fuzz_chat_completion(std::string_view bytes);  ///< what an endpoint answers
 void fuzz_cubin(std::string_view bytes);            ///< what the compiler, or its cache, gives
+void fuzz_definition(std::string_view bytes);       ///< a problem's file, and a statement alone
 void fuzz_evaluation(std::string_view bytes);       ///< what an evaluating child process writes
 void fuzz_json(std::string_view bytes);             ///< any JSON, any text
 void fuzz_plan(std::string_view bytes);             ///< kernel.json

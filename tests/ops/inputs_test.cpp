@@ -5,10 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
-
-#include "ops/operators.h"
 
 namespace rekernel {
 namespace {
@@ -41,7 +43,7 @@ TEST(InputValue, GoldenBits) {
     };
     EXPECT_EQ(f32_bits(value(standard_normal, DType::f32)), golden.normal);
     EXPECT_EQ(f32_bits(value(uniform, DType::f32)), golden.uniform);
-    EXPECT_EQ(to_half_bits(value(standard_normal, DType::f16)), golden.half);
+    EXPECT_EQ(stored_bits(DType::f16, value(standard_normal, DType::f16)), golden.half);
   }
 }
 
@@ -50,8 +52,7 @@ TEST(InputValue, MeanAndDeviationScaleTheSameDraw) {
   for (std::uint64_t index = 0; index < 1000; ++index) {
     const auto z = static_cast<float>(input_value(standard_normal, DType::f32, 5, 6, index));
     EXPECT_EQ(input_value(shifted, DType::f32, 5, 6, index), std::fma(0.1f, z, 1000.0f));
-    EXPECT_EQ(input_value(standard_normal, DType::f16, 5, 6, index),
-              from_half_bits(to_half_bits(z)));
+    EXPECT_EQ(input_value(standard_normal, DType::f16, 5, 6, index), rounded_to(DType::f16, z));
   }
 }
 
@@ -117,8 +118,89 @@ TEST(InputValue, DefectiveOdditiesAreThrown) {
   EXPECT_THROW(input_value(distribution, DType::f32, 0, 0, 0), std::logic_error);
 }
 
-TEST(InputValue, TakesHalfAndSingleOnly) {
-  EXPECT_THROW(input_value(standard_normal, DType::bf16, 0, 0, 0), std::logic_error);
+TEST(InputValue, DefectiveDistributionsAreThrown) {
+  const Distribution no_integers{Distribution::Kind::integers, 3, 3};
+  EXPECT_THROW(input_value(no_integers, DType::i32, 0, 0, 0), std::logic_error);
+  Distribution choice{Distribution::Kind::choice};
+  EXPECT_THROW(input_value(choice, DType::f32, 0, 0, 0), std::logic_error);
+  choice.choices.assign(Distribution::max_choices + 1, 1.0);
+  EXPECT_THROW(input_value(choice, DType::f32, 0, 0, 0), std::logic_error);
+  for (const DType dtype : {DType::f64, DType::u8}) {
+    EXPECT_THROW(input_value(standard_normal, dtype, 0, 0, 0), std::logic_error);
+  }
+}
+
+TEST(InputValue, IsRoundedToItsType) {
+  const Distribution wide{Distribution::Kind::normal, 0.0, 30.0};
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) {
+    for (const Distribution& distribution : {standard_normal, wide}) {
+      for (std::uint64_t index = 0; index < 1000; ++index) {
+        const double single = input_value(distribution, DType::f32, 5, 6, index);
+        EXPECT_EQ(input_value(distribution, dtype, 5, 6, index), rounded_to(dtype, single))
+            << to_string(dtype) << " of " << single;
+      }
+    }
+  }
+}
+
+TEST(InputValue, OfTypesOf8BitsIsAtMostTheLargest) {
+  for (const auto& [dtype, largest] :
+       {std::pair(DType::f8e4m3, 448.0), std::pair(DType::f8e5m2, 57344.0)}) {
+    for (const double value : {largest, largest * 1.5, 1e30}) {
+      const Distribution up{Distribution::Kind::constant, value};
+      const Distribution down{Distribution::Kind::constant, -value};
+      EXPECT_EQ(input_value(up, dtype, 0, 0, 0), largest);
+      EXPECT_EQ(input_value(down, dtype, 0, 0, 0), -largest);
+    }
+  }
+  const Distribution far{Distribution::Kind::constant, 1e30};
+  EXPECT_EQ(input_value(far, DType::f16, 0, 0, 0), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(input_value(far, DType::bf16, 0, 0, 0), rounded_to(DType::bf16, 1e30));
+}
+
+TEST(InputValue, IntegersAreEquallyOften) {
+  for (const DType dtype : {DType::i8, DType::i32, DType::i64, DType::f32}) {
+    const Distribution distribution{Distribution::Kind::integers, -3, 4};
+    std::map<double, int> counts;
+    for (std::uint64_t index = 0; index < 70'000; ++index) {
+      ++counts[input_value(distribution, dtype, 7, 8, index)];
+    }
+    ASSERT_EQ(counts.size(), 7u);
+    EXPECT_EQ(counts.begin()->first, -3);
+    EXPECT_EQ(counts.rbegin()->first, 3);
+    for (const auto& [value, count] : counts) EXPECT_NEAR(count, 10'000, 500) << value;
+  }
+  const Distribution all{Distribution::Kind::integers, -16777216, 16777216};
+  for (std::uint64_t index = 0; index < 1000; ++index) {
+    const double value = input_value(all, DType::i32, 7, 8, index);
+    EXPECT_EQ(value, std::floor(value));
+    EXPECT_LT(std::fabs(value), 16777217);
+  }
+}
+
+TEST(InputValue, ChoicesAreEquallyOften) {
+  for (const int size : {1, 2, 3, 7, 16}) {
+    Distribution distribution{Distribution::Kind::choice};
+    for (int i = 0; i < size; ++i) distribution.choices.push_back(i - 0.5);
+    std::map<double, int> counts;
+    for (std::uint64_t index = 0; index < 16'000; ++index) {
+      ++counts[input_value(distribution, DType::f32, 7, 8, index)];
+    }
+    ASSERT_EQ(counts.size(), static_cast<std::size_t>(size));
+    for (const auto& [value, count] : counts) EXPECT_NEAR(count, 16'000 / size, 250) << value;
+  }
+}
+
+TEST(InputValue, ConditionsAreZeroOrOne) {
+  Distribution coin{Distribution::Kind::choice};
+  coin.choices = {0, 1, 1, 1};
+  double ones = 0;
+  for (std::uint64_t index = 0; index < 10'000; ++index) {
+    const double value = input_value(coin, DType::boolean, 7, 8, index);
+    EXPECT_TRUE(value == 0 || value == 1);
+    ones += value;
+  }
+  EXPECT_NEAR(ones, 7'500, 250);
 }
 
 constexpr int sample_size = 1 << 20;
@@ -197,63 +279,41 @@ TEST(TensorStream, DiffersBetweenTheCatalogsNames) {
   EXPECT_EQ(tensor_stream("a"), 0xe40c292cu);  // FNV-1a's published value
 }
 
+Tensor input_tensor(const std::string& name, DType dtype, std::vector<std::int64_t> shape) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  return tensor;
+}
+
 TEST(HostInputs, AreInputValuesByIndex) {
-  const Problem problem = make_layernorm(2, 3, 4, 5);
+  Problem problem;
+  problem.tensors = {input_tensor("x", DType::f32, {2, 60}), input_tensor("bias", DType::f32, {60}),
+                     input_tensor("half", DType::f16, {8})};
   const HostInputs inputs = host_inputs(problem, 77);
   ASSERT_EQ(inputs.size(), 3u);
   ASSERT_EQ(inputs.at("x").size(), 120u);
-  ASSERT_EQ(inputs.at("weight").size(), 60u);
   for (const std::uint64_t index : {0, 1, 59}) {
     EXPECT_EQ(inputs.at("bias")[index],
               input_value(standard_normal, DType::f32, 77, tensor_stream("bias"), index));
   }
-}
-
-TEST(HostInputs, HalvesAreRounded) {
-  for (const auto& [name, values] : host_inputs(make_matmul_fp16(4, 5, 6), 3)) {
-    for (const double value : values) {
-      EXPECT_EQ(value, from_half_bits(to_half_bits(value))) << name;
-    }
+  for (const double value : inputs.at("half")) {
+    EXPECT_EQ(value, rounded_to(DType::f16, value));
   }
 }
 
-TEST(Half, AllBitPatternsRoundTrip) {
-  for (int bits = 0; bits < 65536; ++bits) {
-    const double value = from_half_bits(static_cast<std::uint16_t>(bits));
-    const bool is_nan = (bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0;
-    ASSERT_EQ(std::isnan(value), is_nan) << bits;
-    if (!is_nan) {
-      ASSERT_EQ(to_half_bits(value), bits);
-    }
-  }
-}
-
-TEST(Half, KnownValues) {
-  EXPECT_EQ(from_half_bits(0x3c00), 1.0);
-  EXPECT_EQ(from_half_bits(0xc000), -2.0);
-  EXPECT_EQ(from_half_bits(0x7bff), 65504.0);
-  EXPECT_EQ(from_half_bits(0x0400), std::ldexp(1.0, -14));
-  EXPECT_EQ(from_half_bits(0x0001), std::ldexp(1.0, -24));
-  EXPECT_EQ(from_half_bits(0x7c00), std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::signbit(from_half_bits(0x8000)));
-  EXPECT_EQ(to_half_bits(1.0 / 3.0), 0x3555);
-  EXPECT_EQ(to_half_bits(-0.0), 0x8000);
-  EXPECT_EQ(to_half_bits(std::numeric_limits<double>::quiet_NaN()) & 0x7e00, 0x7e00);
-}
-
-TEST(Half, RoundsToNearestTiesToEven) {
-  EXPECT_EQ(to_half_bits(1.0 + std::ldexp(1.0, -11)), 0x3c00);
-  EXPECT_EQ(to_half_bits(1.0 + std::ldexp(1.0, -11) + 1e-12), 0x3c01);
-  EXPECT_EQ(to_half_bits(1.0 + std::ldexp(3.0, -11)), 0x3c02);
-  EXPECT_EQ(to_half_bits(2.0 - std::ldexp(1.0, -12)), 0x4000);
-  EXPECT_EQ(to_half_bits(std::ldexp(1.0, -25)), 0x0000);
-  EXPECT_EQ(to_half_bits(std::ldexp(1.0, -25) * 1.001), 0x0001);
-  EXPECT_EQ(to_half_bits(std::ldexp(3.0, -25)), 0x0002);
-  EXPECT_EQ(to_half_bits(std::ldexp(1.0, -14) - std::ldexp(1.0, -26)), 0x0400);
-  EXPECT_EQ(to_half_bits(65519.99), 0x7bff);
-  EXPECT_EQ(to_half_bits(65520.0), 0x7c00);
-  EXPECT_EQ(to_half_bits(-1e9), 0xfc00);
-  EXPECT_EQ(to_half_bits(1e-300), 0x0000);
+TEST(HostInputs, AreAsTheProblemMakesThem) {
+  Problem problem;
+  problem.tensors = {input_tensor("x", DType::f32, {4})};
+  problem.made = [](const HostInputs& drawn) {
+    HostInputs made = drawn;
+    made.at("x")[2] = 17;
+    return made;
+  };
+  const HostInputs inputs = host_inputs(problem, 77);
+  EXPECT_EQ(inputs.at("x")[2], 17);
+  EXPECT_EQ(inputs.at("x")[1], input_value(standard_normal, DType::f32, 77, tensor_stream("x"), 1));
 }
 
 }  // namespace

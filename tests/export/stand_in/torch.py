@@ -4,7 +4,7 @@ import contextlib
 import types
 
 Tag = types.SimpleNamespace(needs_exact_strides="needs_exact_strides")
-float16, float32, uint8 = "torch.float16", "torch.float32", "torch.uint8"
+float16, float32, uint8, int64 = "torch.float16", "torch.float32", "torch.uint8", "torch.int64"
 allocated = []  # addresses that empty() gives, in order
 
 

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "harness/base/files.h"
-#include "harness/process/sandbox.h"
 #include "harness/problems/catalog.h"
+#include "harness/process/sandbox.h"
 #include "tests/temporary.h"
 
 namespace rekernel {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "harness/base/files.h"
 #include "harness/candidate/code.h"
@@ -221,6 +222,41 @@ TEST(PlanMaker, WantsTheSameAddressesInAStructure) {
                 .complaint(),
             "step 0 of the two recorded calls differs: kernel row_softmax: parameter 4, its "
             "addresses");
+}
+
+TEST(PlanMaker, KnowsEachOfSeveralOutputs) {
+  Recording recording = *read_recording(log_text("triton_softmax"), "triton_softmax");
+  // The softmax's output as two, of which the second lies first.
+  Problem problem = *find_problem("softmax");
+  Tensor& y = problem.tensors.back();
+  y.shape[0] /= 2;
+  Tensor second = y;
+  second.name = "second";
+  problem.tensors.push_back(second);
+  for (RecordedCall& call : recording.calls) {
+    RecordedTensor whole = call.outputs.front();
+    whole.bytes /= 2;
+    call.outputs = {{"y", whole.address + whole.bytes, whole.bytes},
+                    {"second", whole.address, whole.bytes}};
+  }
+  const auto plan = [&] {
+    return make_plan(
+        recording,
+        [](const std::string& file) { return read_file(recorded / "triton_softmax" / file); },
+        problem, "sm_90a", "captured", "program.py");
+  };
+  const Result<Candidate> candidate = plan();
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  std::set<std::string> buffers;
+  for (const Argument& argument : launch_at(*candidate, 0).args) {
+    if (const auto* buffer = std::get_if<BufferArgument>(&argument)) buffers.insert(buffer->buffer);
+  }
+  EXPECT_EQ(buffers, (std::set<std::string>{"second", "x"}));
+  recording.calls[1].outputs.pop_back();
+  EXPECT_EQ(plan().error().message, "the recording does not have all outputs of softmax");
+  recording.calls[1].outputs.push_back({"third", 1 << 20, 64});
+  EXPECT_EQ(plan().error().message,
+            "the recording has an output \"third\", which is none of softmax's");
 }
 
 TEST(PlanMaker, WantsOneRowOfWork) {

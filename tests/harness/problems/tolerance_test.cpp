@@ -16,7 +16,7 @@ namespace {
 using Values = std::vector<double>;
 
 /// By hand, which takes a tenth of what the interpreter of definitions takes.
-Values truth_of(const Problem& problem, const HostInputs& inputs) {
+Values written_truth(const Problem& problem, const HostInputs& inputs) {
   return handwritten_truth(problem, inputs).begin()->second;
 }
 
@@ -32,7 +32,7 @@ Sizes one_head(std::int64_t length, std::int64_t head_dim) {
   return {{"batch", 1}, {"heads", 1}, {"length", length}, {"head_dim", head_dim}};
 }
 
-double half(double value) { return from_half_bits(to_half_bits(value)); }
+double half(double value) { return rounded_to(DType::f16, value); }
 
 Values halves(Values values) {
   for (double& value : values) value = half(value);
@@ -72,10 +72,10 @@ class MatmulTolerance : public testing::Test {
  protected:
   Problem problem = matmul("matmul_fp32", 48, 48, 4096);
   HostInputs inputs = host_inputs(problem, 11);
-  Values truth = truth_of(problem, inputs);
+  Values truth = written_truth(problem, inputs);
 
   Values product(const Values& a, const Values& b) const {
-    return truth_of(problem, {{"a", a}, {"b", b}});
+    return written_truth(problem, {{"a", a}, {"b", b}});
   }
 };
 
@@ -135,17 +135,17 @@ TEST(ConvolutionTolerance, HalfOperandsPass) {
   for (const Problem& problem :
        {sized_problem("conv2d", sizes), sized_problem("conv2d_relu_maxpool", sizes)}) {
     const HostInputs inputs = host_inputs(problem, 12);
-    const Values truth = truth_of(problem, inputs);
+    const Values truth = written_truth(problem, inputs);
     HostInputs rounded = inputs;
     rounded["input"] = halves(inputs.at("input"));
     rounded["weight"] = halves(inputs.at("weight"));
-    const Errors found = errors(truth_of(problem, rounded), truth);
+    const Errors found = errors(written_truth(problem, rounded), truth);
     EXPECT_GT(found.rms, 1e-5);  // it is a lower precision that passes
     expect_passes_with_room(found, problem.tolerance, 5);
 
     HostInputs without_bias = inputs;
     for (double& value : without_bias["bias"]) value = 0.0;
-    expect_fails(errors(truth_of(problem, without_bias), truth), problem.tolerance);
+    expect_fails(errors(written_truth(problem, without_bias), truth), problem.tolerance);
   }
 }
 
@@ -154,7 +154,7 @@ TEST(SoftmaxTolerance, SinglePrecisionPassesAndASampledDenominatorFails) {
   const Problem problem = sized_problem("softmax", {{"rows", 1}, {"columns", columns}});
   const HostInputs inputs = host_inputs(problem, 13);
   const Values& x = inputs.at("x");
-  const Values truth = truth_of(problem, inputs);
+  const Values truth = written_truth(problem, inputs);
   const auto softmax = [&](std::int64_t counted) {
     const auto largest = static_cast<float>(*std::max_element(x.begin(), x.end()));
     std::vector<float> lane(1024, 0.0f);
@@ -179,7 +179,7 @@ TEST(LayernormTolerance, SinglePrecisionPassesAndSampledStatisticsFail) {
   const Values& x = inputs.at("x");
   const Values& weight = inputs.at("weight");
   const Values& bias = inputs.at("bias");
-  const Values truth = truth_of(problem, inputs);
+  const Values truth = written_truth(problem, inputs);
   // One register per lane sums 4096 elements.
   const auto mean_of = [](std::size_t count, const auto& term) {
     std::vector<float> lane(1024, 0.0f);
@@ -243,7 +243,7 @@ TEST(AttentionTolerance, HalfWeightsPassAndASkippedTileFails) {
   for (const Problem& problem :
        {sized_problem("attention_fp16", sizes), sized_problem("attention_fp16_causal", sizes)}) {
     const HostInputs inputs = host_inputs(problem, 15);
-    const Values truth = truth_of(problem, inputs);
+    const Values truth = written_truth(problem, inputs);
     expect_passes_with_room(errors(attention_in_halves(problem, inputs), truth), problem.tolerance,
                             3);
     Values output = truth;
@@ -263,7 +263,7 @@ TEST(EveryTolerance, ZerosAndConstantsFail) {
         sized_problem("attention_fp16", attention),
         sized_problem("attention_fp16_causal", attention)}) {
     SCOPED_TRACE(problem.id);
-    const Values truth = truth_of(problem, host_inputs(problem, 16));
+    const Values truth = written_truth(problem, host_inputs(problem, 16));
     double mean = 0.0;
     for (const double value : truth) mean += value / static_cast<double>(truth.size());
     expect_fails(errors(Values(truth.size(), 0.0), truth), problem.tolerance);

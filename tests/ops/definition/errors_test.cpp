@@ -223,6 +223,16 @@ TEST(BadStatements, HostileTextsHaveLimits) {
   EXPECT_EQ(message(chain), "taken");
 }
 
+TEST(BadStatements, WhatIsDefinedHasALimit) {
+  const std::string expected = "column 1: 't' has more than 68719476736 elements: expected fewer";
+  EXPECT_EQ(scope().add_statement(std::string_view("t[i < huge] = 1.0")).error().message, expected);
+  EXPECT_EQ(scope()
+                .add_statement(std::string_view("t[i < huge, j < huge, k < huge] = 1.0"))
+                .error()
+                .message,
+            expected);
+}
+
 TEST(BadStatements, OutputsAndNamesMustBeUsed) {
   Definition definition;
   expect_ok(definition.add_tensor(tensor("x", DType::f32, {4})));

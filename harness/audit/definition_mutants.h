@@ -45,9 +45,9 @@ struct DefinitionAudit {
   double caught() const;
 };
 
-/// Runs the slow candidate and every mutant (ops/definition/mutants.h) on the problem's own inputs and
-/// on each stress case, and judges them as the referee would. All code is ours, so that one process
-/// does it. Compiles on `threads` threads. Errors: code that does not compile.
+/// Runs the slow candidate and every mutant (ops/definition/mutants.h) on the problem's own inputs
+/// and on each stress case, and judges them as the referee would. All code is ours, so that one
+/// process does it. Compiles on `threads` threads. Errors: code that does not compile.
 Result<DefinitionAudit> audit_definition(const Problem& problem, const Compiler& compiler,
                                          const Device& device, std::size_t threads);
 

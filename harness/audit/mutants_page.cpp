@@ -5,8 +5,8 @@
 
 #include "harness/base/files.h"
 #include "harness/base/markdown.h"
-#include "harness/records/report.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/report.h"
 
 namespace rekernel {
 

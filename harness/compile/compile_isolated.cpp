@@ -15,9 +15,9 @@
 #include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/assemble.h"
+#include "harness/problems/catalog.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"
-#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

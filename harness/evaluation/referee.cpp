@@ -10,8 +10,8 @@
 #include "harness/compile/compile_isolated.h"
 #include "harness/evaluation/modes.h"
 #include "harness/evaluation/served_process.h"
-#include "harness/process/isolate.h"
 #include "harness/problems/catalog.h"
+#include "harness/process/isolate.h"
 
 namespace rekernel {
 

@@ -6,8 +6,8 @@
 #include "harness/candidate/code.h"
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/measuring/bench.h"
-#include "harness/project/root.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/root.h"
 #include "replay/playback/recorded_bench.h"
 
 namespace rekernel {

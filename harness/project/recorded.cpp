@@ -5,8 +5,8 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/measuring/references.h"
-#include "harness/records/signature.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/signature.h"
 
 namespace rekernel {
 

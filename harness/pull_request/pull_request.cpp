@@ -17,6 +17,7 @@
 #include "harness/compile/compiler_message.h"
 #include "harness/measuring/bench.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/recorded.h"
 #include "harness/project/scratch_folder.h"
 #include "harness/pull_request/rules.h"
@@ -28,7 +29,6 @@
 #include "harness/report/leaderboard.h"
 #include "harness/report/pictures.h"
 #include "harness/terminal/exit_status.h"
-#include "harness/problems/catalog.h"
 #include "replay/playback/recorded_bench.h"
 #include "replay/playback/replayer.h"
 

@@ -96,7 +96,8 @@ Result<MadeMutantsRecord> load_made_mutants(const fs::path& path) {
   record.sm = device.required("sm").string();
   device.no_other_keys();
   record.toolchain = reader.required("toolchain").string_map();
-  for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_mutants_row(row));
+  for (JsonReader& row : reader.required("rows").array())
+    record.rows.push_back(read_mutants_row(row));
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   return record;

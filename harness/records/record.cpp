@@ -12,8 +12,8 @@
 #include "harness/base/harness_digest.h"
 #include "harness/base/json_fields.h"
 #include "harness/base/text.h"
-#include "harness/records/contradictions.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/contradictions.h"
 
 namespace rekernel {
 

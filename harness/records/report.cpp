@@ -4,8 +4,8 @@
 #include <set>
 
 #include "harness/base/text.h"
-#include "harness/records/known_devices.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/known_devices.h"
 
 namespace rekernel {
 

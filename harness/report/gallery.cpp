@@ -9,9 +9,9 @@
 #include "harness/audit/mutants_page.h"
 #include "harness/candidate/code.h"
 #include "harness/evaluation/statistics.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/noise.h"
 #include "harness/report/data.h"
-#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

@@ -7,12 +7,12 @@
 
 #include "harness/base/json.h"
 #include "harness/base/markdown.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
 #include "harness/project/git.h"
 #include "harness/project/recorded.h"
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
-#include "harness/problems/catalog.h"
 
 namespace rekernel {
 

@@ -9,10 +9,10 @@
 #include "harness/base/json.h"
 #include "harness/report/data.h"
 #include "harness/terminal/progress.h"
-#include "replay/trajectory/outcome.h"
-#include "replay/report/replay_report.h"
 #include "replay/playback/replayer.h"
+#include "replay/report/replay_report.h"
 #include "replay/report/walk.h"
+#include "replay/trajectory/outcome.h"
 
 namespace rekernel {
 

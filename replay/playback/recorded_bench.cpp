@@ -6,8 +6,8 @@
 
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/statistics.h"
-#include "harness/records/known_devices.h"
 #include "harness/problems/catalog.h"
+#include "harness/records/known_devices.h"
 #include "replay/trajectory/outcome.h"
 
 namespace rekernel {

@@ -5,11 +5,16 @@
 #include <random>
 
 #include "harness/evaluation/statistics.h"
+#include "harness/problems/catalog.h"
+#include "harness/problems/problem_file.h"
 #include "ops/inputs.h"
-#include "ops/operators.h"
 
 namespace rekernel {
 namespace {
+
+Problem small(const char* id, const Sizes& sizes) {
+  return problem_at(*find_problem(id), sizes).value();
+}
 
 std::vector<std::int64_t> made_up_samples(std::int64_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -36,20 +41,21 @@ void percent_with_interval(benchmark::State& state) {
 BENCHMARK(percent_with_interval)->Arg(60)->Arg(10'000)->Unit(benchmark::kMicrosecond);
 
 void inputs_on_the_host(benchmark::State& state) {
-  const Problem problem = make_softmax(64, 256);
+  const Problem problem = small("softmax", {{"rows", 64}, {"columns", 256}});
   for (auto _ : state) benchmark::DoNotOptimize(host_inputs(problem, 1));
-  state.SetItemsProcessed(state.iterations() * problem.output().elements());
+  state.SetItemsProcessed(state.iterations() * problem.outputs().front()->elements());
 }
 BENCHMARK(inputs_on_the_host)->Unit(benchmark::kMicrosecond);
 
 void host_oracle(benchmark::State& state, const Problem& problem) {
   const HostInputs inputs = host_inputs(problem, 1);
-  for (auto _ : state) benchmark::DoNotOptimize(problem.host_oracle(problem, inputs));
-  state.SetItemsProcessed(state.iterations() * problem.output().elements());
+  for (auto _ : state) benchmark::DoNotOptimize(problem.host_oracle(inputs));
+  state.SetItemsProcessed(state.iterations() * problem.outputs().front()->elements());
 }
-BENCHMARK_CAPTURE(host_oracle, softmax_64_256, make_softmax(64, 256))
+BENCHMARK_CAPTURE(host_oracle, softmax_64_256, small("softmax", {{"rows", 64}, {"columns", 256}}))
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(host_oracle, matmul_64_64_64, make_matmul_fp32(64, 64, 64))
+BENCHMARK_CAPTURE(host_oracle, matmul_64_64_64,
+                  small("matmul_fp32", {{"m", 64}, {"n", 64}, {"k", 64}}))
     ->Unit(benchmark::kMicrosecond);
 
 }  // namespace

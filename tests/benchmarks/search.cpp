@@ -6,10 +6,10 @@
 
 #include "harness/base/files.h"
 #include "harness/candidate/code.h"
+#include "replay/playback/replayer.h"
+#include "replay/search/prompt.h"
 #include "replay/trajectory/event.h"
 #include "replay/trajectory/header.h"
-#include "replay/search/prompt.h"
-#include "replay/playback/replayer.h"
 #include "replay/trajectory/trajectory.h"
 #include "tests/benchmarks/committed.h"
 

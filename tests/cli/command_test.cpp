@@ -15,9 +15,9 @@
 #include "harness/base/json.h"
 #include "harness/candidate/candidate.h"
 #include "harness/gpu/cuda.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/noise.h"
 #include "harness/records/record.h"
-#include "harness/problems/catalog.h"
 #include "program.h"
 #include "tests/temporary.h"
 

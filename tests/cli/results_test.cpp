@@ -11,9 +11,9 @@
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/statistics.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/record.h"
 #include "harness/records/signature.h"
-#include "harness/problems/catalog.h"
 #include "program.h"
 #include "tests/temporary.h"
 

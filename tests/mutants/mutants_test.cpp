@@ -101,7 +101,8 @@ TEST(Mutants, AreTenThatMustNotPassForEveryProblem) {
     if (std::count(expected.begin(), expected.end(), Status::passed) > 0) continue;
     ++rejected[mutant.id.substr(0, mutant.id.find('/'))];
   }
-  for (const Problem& problem : published_problems()) EXPECT_GE(rejected[problem.id], 10) << problem.id;
+  for (const Problem& problem : published_problems())
+    EXPECT_GE(rejected[problem.id], 10) << problem.id;
 }
 
 /// Digests of candidates that some record has a verdict on: they compiled, as they are now.

@@ -176,8 +176,7 @@ TEST_F(Pytorch, MissingPythonIsAnError) {
 
 TEST(PytorchScript, AllCompile) {
   for (const char* name : {"expression", "pytorch", "agreement"}) {
-    const std::string script =
-        std::string(REKERNEL_SOURCE_DIR) + "/reference/" + name + ".py";
+    const std::string script = std::string(REKERNEL_SOURCE_DIR) + "/reference/" + name + ".py";
     // Into memory: compiling must leave nothing in the sources.
     const std::string command =
         "python3 -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], \"exec\")' '" +

@@ -21,7 +21,7 @@ std::string python(std::string_view source) {
   return lines;
 }
 
-std::string json(std::string_view text) {
+std::string tokens_of_json(std::string_view text) {
   constexpr std::array<std::string_view, 1> without = {"title"};
   std::string tokens = json_tokens(text, without);
   std::replace(tokens.begin(), tokens.end(), '\0', '|');
@@ -88,20 +88,22 @@ TEST(PythonTokens, StringsAreAsTheyStand) {
 }
 
 TEST(JsonTokens, WhiteSpaceAndCommasSayNothing) {
-  EXPECT_EQ(json("{\"a\" : [1,\n\t-2.5e3 , true]}"), "{|\"a\"|:|[|1|-2.5e3|true|]|}|");
-  EXPECT_EQ(json(R"({"a b": "c, \" }"})"), R"({|"a b"|:|"c, \" }"|}|)");
-  EXPECT_NE(json("[1, 2]"), json("[12]"));
+  EXPECT_EQ(tokens_of_json("{\"a\" : [1,\n\t-2.5e3 , true]}"), "{|\"a\"|:|[|1|-2.5e3|true|]|}|");
+  EXPECT_EQ(tokens_of_json(R"({"a b": "c, \" }"})"), R"({|"a b"|:|"c, \" }"|}|)");
+  EXPECT_NE(tokens_of_json("[1, 2]"), tokens_of_json("[12]"));
 }
 
 TEST(JsonTokens, EntriesOfTheOutermostObjectCanBeLeftOut) {
-  EXPECT_EQ(json(R"({"title": {"x": [1, 2]}, "a": 1})"), "{|\"a\"|:|1|}|");
-  EXPECT_EQ(json(R"({"a": {"title": 1}, "title": "b"})"), "{|\"a\"|:|{|\"title\"|:|1|}|}|");
-  EXPECT_EQ(json(R"({"a": "title", "b": ["title"]})"), R"({|"a"|:|"title"|"b"|:|[|"title"|]|}|)");
+  EXPECT_EQ(tokens_of_json(R"({"title": {"x": [1, 2]}, "a": 1})"), "{|\"a\"|:|1|}|");
+  EXPECT_EQ(tokens_of_json(R"({"a": {"title": 1}, "title": "b"})"),
+            "{|\"a\"|:|{|\"title\"|:|1|}|}|");
+  EXPECT_EQ(tokens_of_json(R"({"a": "title", "b": ["title"]})"),
+            R"({|"a"|:|"title"|"b"|:|[|"title"|]|}|)");
 }
 
 TEST(JsonTokens, WhatIsNoJsonHasTokensToo) {
   for (const char* text : {"", "\"", "\"a\\", "}}}", "{\"title\"", "{,:,", "nul"}) {
-    EXPECT_NO_THROW(json(text)) << text;
+    EXPECT_NO_THROW(tokens_of_json(text)) << text;
   }
 }
 

@@ -539,7 +539,7 @@ TEST(CommittedKernels, TwinsOfTheAttentionProblemsHaveOneSource) {
 
 TEST(Candidate, MessagesAreTextWhateverThePlanSays) {
   EXPECT_EQ(small_error("/problem", "\"\\u007f\\u009b\"").substr(place.size(), 33),
-            "problem: unknown problem '??': `re");
+            "problem: unknown problem '?\?': `r");
   const std::string cut = small_error("/launches/0/args", "[\"" + std::string(63, 'x') + "éé\"]");
   EXPECT_TRUE(is_utf8(cut)) << cut;
 }

@@ -226,18 +226,14 @@ TEST(PlanMaker, WantsTheSameAddressesInAStructure) {
 
 TEST(PlanMaker, KnowsEachOfSeveralOutputs) {
   Recording recording = *read_recording(log_text("triton_softmax"), "triton_softmax");
-  // The softmax's output as two, of which the second lies first.
-  Problem problem = *find_problem("softmax");
-  Tensor& y = problem.tensors.back();
-  y.shape[0] /= 2;
-  Tensor second = y;
-  second.name = "second";
-  problem.tensors.push_back(second);
+  // The softmax's tensors as if they were those of another problem, the second output first.
+  const Problem& problem = *find_problem("top_k");
+  const std::int64_t values = problem.find_tensor("values")->bytes();
+  const std::int64_t index = problem.find_tensor("index")->bytes();
   for (RecordedCall& call : recording.calls) {
-    RecordedTensor whole = call.outputs.front();
-    whole.bytes /= 2;
-    call.outputs = {{"y", whole.address + whole.bytes, whole.bytes},
-                    {"second", whole.address, whole.bytes}};
+    call.inputs.front().bytes = problem.find_tensor("x")->bytes();
+    const std::int64_t address = call.outputs.front().address;
+    call.outputs = {{"values", address + index, values}, {"index", address, index}};
   }
   const auto plan = [&] {
     return make_plan(
@@ -251,12 +247,12 @@ TEST(PlanMaker, KnowsEachOfSeveralOutputs) {
   for (const Argument& argument : launch_at(*candidate, 0).args) {
     if (const auto* buffer = std::get_if<BufferArgument>(&argument)) buffers.insert(buffer->buffer);
   }
-  EXPECT_EQ(buffers, (std::set<std::string>{"second", "x"}));
+  EXPECT_EQ(buffers, (std::set<std::string>{"index", "x"}));
   recording.calls[1].outputs.pop_back();
-  EXPECT_EQ(plan().error().message, "the recording does not have all outputs of softmax");
+  EXPECT_EQ(plan().error().message, "the recording does not have all outputs of top_k");
   recording.calls[1].outputs.push_back({"third", 1 << 20, 64});
   EXPECT_EQ(plan().error().message,
-            "the recording has an output \"third\", which is none of softmax's");
+            "the recording has an output \"third\", which is none of top_k's");
 }
 
 TEST(PlanMaker, WantsOneRowOfWork) {

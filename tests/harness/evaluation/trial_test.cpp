@@ -268,7 +268,7 @@ TEST_F(TrialTest, AStressCaseWithoutAFiniteTruthIsLeftOutByName) {
   FakeInstruments instruments([](const Sight&) { return exact(); });
   instruments.without_truth = 1;
   const Outcome outcome = verdict(instruments);
-  EXPECT_TRUE(outcome.has("robust"));
+  EXPECT_TRUE(outcome.has(Badge::robust));
   const std::string& name = problem.stress_cases[1].name;
   EXPECT_EQ(outcome.evaluation.stress_left_out, std::vector<std::string>{name});
   EXPECT_EQ(outcome.evaluation.evidence->stress.size(), problem.stress_cases.size() - 1);

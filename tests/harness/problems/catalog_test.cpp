@@ -127,7 +127,7 @@ TEST(Catalog, EveryProblemIsComplete) {
       if (is_exact || output->comparison != Comparison::close) continue;
       // Zeros have a relative error of 1 in the root mean square.
       EXPECT_LT(problem.tolerance.rms_error_over_rms, 0.1);
-      EXPECT_GT(problem.tolerance.max_error_over_rms, problem.tolerance.rms_error_over_rms);
+      EXPECT_GE(problem.tolerance.max_error_over_rms, problem.tolerance.rms_error_over_rms);
       EXPECT_LT(problem.tolerance.max_error_over_rms, 1.0);
     }
   }

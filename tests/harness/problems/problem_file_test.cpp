@@ -18,9 +18,9 @@ const std::string rmsnorm = R"json({
   "schema": 1,
   "id": "own",
   "title": "RMS norm",
-  "axes": {"batch": 2, "channels": 3, "half": "(channels + 1) // 2"},
+  "axes": {"batch": 2, "channels": 3, "part": "(channels + 1) // 2"},
   "other_sizes": {"batch": [1, 4], "channels": [1, 6]},
-  "constraints": ["channels >= half"],
+  "constraints": ["channels >= part"],
   "constants": {"eps": 1e-5, "two": 2, "scale": "1 / sqrt(channels)"},
   "inputs": {
     "x": {"dtype": "f32", "shape": ["batch", "channels"], "draw": {"normal": [0, 1]}},
@@ -30,7 +30,7 @@ const std::string rmsnorm = R"json({
   "definition": [
     "mean[b] = sum(c) x[b, c]^two / channels + 0 * x[b, label[b]]",
     ["y[b, c] = x[b, c]",
-     "/ sqrt(mean[b] + eps) + 0 * scale * half"]
+     "/ sqrt(mean[b] + eps) + 0 * scale * part"]
   ],
   "pytorch": "x",
   "tolerance": "fp32"
@@ -60,7 +60,7 @@ TEST(ProblemFile, HasWhatItSays) {
   EXPECT_EQ(problem->id, "own");
   EXPECT_EQ(problem->group, "tests");
   EXPECT_EQ(problem->text, rmsnorm);
-  EXPECT_EQ(problem->attribute("half"), 2);
+  EXPECT_EQ(problem->attribute("part"), 2);
   EXPECT_EQ(problem->attribute("two"), 2);
   EXPECT_DOUBLE_EQ(problem->real_attribute("eps"), 1e-5);
   EXPECT_EQ(problem->formula.size(), 2u);
@@ -79,10 +79,10 @@ TEST(ProblemFile, OtherSizesAreThoseOfItsAxes) {
   ASSERT_TRUE(problem.ok());
   const Result<Problem> other = problem_at(*problem, {{"channels", 5}});
   ASSERT_TRUE(other.ok()) << other.error().message;
-  EXPECT_EQ(other->attribute("half"), 3);
+  EXPECT_EQ(other->attribute("part"), 3);
   EXPECT_EQ(other->find_tensor("x")->shape, (std::vector<std::int64_t>{2, 5}));
-  EXPECT_EQ(problem_at(*problem, {{"half", 5}}).error().message,
-            "own: axes: has no size 'half' that could be another: expected one of those given "
+  EXPECT_EQ(problem_at(*problem, {{"part", 5}}).error().message,
+            "own: axes: has no size 'part' that could be another: expected one of those given "
             "as integers");
 }
 
@@ -130,17 +130,17 @@ TEST(ProblemFile, BadFilesAreNamedWithPlaceAndReason) {
       {"\"batch\": 2", "\"for\": 2, \"batch\": 2",
        "own.json: axes.for: 'for' is a word of the language, of C++ or of Python: expected another "
        "name"},
-      {"\"half\": \"(channels + 1) // 2\"", "\"half\": \"batch - 2\"",
-       "own.json: axes.half: is 0: expected 1 to 1099511627776"},
+      {"\"part\": \"(channels + 1) // 2\"", "\"part\": \"batch - 2\"",
+       "own.json: axes.part: is 0: expected 1 to 1099511627776"},
       {"\"batch\": [1, 4]", "\"batch\": [4, 1]",
        "own.json: other_sizes.batch: expected the smaller size first"},
       {"\"batch\": [1, 4]", "\"depth\": [1, 4]",
        "own.json: other_sizes.depth: is no axis that is given as an integer"},
-      {"\"batch\": [1, 4]", "\"half\": [1, 4]",
-       "own.json: other_sizes.half: is no axis that is given as an integer"},
-      {"\"channels >= half\"", "\"channels % 2 == 0\"",
+      {"\"batch\": [1, 4]", "\"part\": [1, 4]",
+       "own.json: other_sizes.part: is no axis that is given as an integer"},
+      {"\"channels >= part\"", "\"channels % 2 == 0\"",
        "own.json: constraints[0]: 'channels % 2 == 0' does not hold for these sizes"},
-      {"\"channels >= half\"", "\"channels + half\"",
+      {"\"channels >= part\"", "\"channels + part\"",
        "own.json: constraints[0]: column 1: expected a condition, got an integer"},
       {"\"eps\": 1e-5", "\"eps\": \"1 / (channels - 3)\"",
        "own.json: constants.eps: column 6: a division by an integer from 0 to 0, which may be 0"},

@@ -9,6 +9,7 @@
 
 namespace rekernel::random {
 
+// NOLINTNEXTLINE(google-build-using-namespace): what host and device share
 using namespace exact;
 
 struct Words {

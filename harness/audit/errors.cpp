@@ -38,6 +38,8 @@ std::optional<ErrorSource> find_source(std::string_view text) {
 
 namespace errors_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 /// Infinity and NaN, which a wrong kernel gives, are text too.

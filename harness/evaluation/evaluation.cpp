@@ -12,6 +12,8 @@ namespace {
 
 namespace evaluation_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
@@ -246,6 +248,7 @@ boost::json::object to_json(const Evaluation& evaluation) {
   return object_of(evaluation, evaluation_json::evaluation_fields);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): readers are handed on
 Result<Evaluation> evaluation_from_json(JsonReader reader) {
   Evaluation evaluation = read_object<Evaluation>(reader, evaluation_json::evaluation_fields);
   if (auto error = reader.error()) return *error;

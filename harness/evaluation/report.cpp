@@ -15,6 +15,8 @@ namespace {
 
 namespace report_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 constexpr std::tuple sighting_fields{

@@ -33,6 +33,8 @@ std::optional<Mode> find_mode(std::string_view text) {
 
 namespace request_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 constexpr Whole deadline{1, 86400};
@@ -60,6 +62,7 @@ boost::json::object to_json(const EvaluateOptions& options) {
   return object_of(options, request_json::option_fields);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): readers are handed on
 Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
   EvaluateOptions options = read_object<EvaluateOptions>(reader, request_json::option_fields);
   if (auto error = reader.error()) return *error;

@@ -57,6 +57,8 @@ std::string microseconds(std::int64_t nanoseconds) {
 
 namespace witness_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 constexpr Whole nanoseconds{-std::numeric_limits<std::int64_t>::max()};

@@ -22,6 +22,8 @@ constexpr double widest_half_width = 1.0;  // percent
 
 namespace noise_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 constexpr std::tuple row_fields{

@@ -21,6 +21,8 @@ namespace {
 
 namespace bench_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 /// Percentages are recorded to one decimal. The interval around one can reach below 0; the bounds

@@ -149,6 +149,7 @@ class Counter {
 
   double of(const Expression& e, double share) {
     switch (e.op) {
+      // NOLINTNEXTLINE(bugprone-branch-clone): what is free, and what memory costs
       case Operator::number:
       case Operator::name:
         return 0;

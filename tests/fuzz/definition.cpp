@@ -13,7 +13,7 @@
 namespace rekernel::fuzz {
 namespace {
 
-constexpr const char* where = "fuzzed.json";
+constexpr const char* fuzzed_file = "fuzzed.json";
 
 /// Whether the host computes it at once: no number of two digits makes a long axis.
 bool is_tiny(std::string_view text, const Problem& problem) {
@@ -30,8 +30,8 @@ bool is_tiny(std::string_view text, const Problem& problem) {
 }
 
 void check_problem(std::string_view bytes) {
-  const Result<Problem> problem = parse_problem(bytes, where, "fuzzed", "fuzz");
-  if (!problem) return require_error(problem.error(), where);
+  const Result<Problem> problem = parse_problem(bytes, fuzzed_file, "fuzzed", "fuzz");
+  if (!problem) return require_error(problem.error(), fuzzed_file);
   require(!problem->inputs().empty() && !problem->outputs().empty(), "a problem has tensors");
   require(!problem->device_oracle.steps.empty(), "a problem has a truth");
   require(!problem->scaffold.steps.empty(), "a problem has a candidate");

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "harness/cli/command.h"
+#include "harness/gpu/identity.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/terminal/arguments.h"
@@ -40,6 +41,13 @@ Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parse
     problems.push_back(problem);
   }
   return problems;
+}
+
+Result<GpuLock> locked_gpu(int ordinal, Progress& progress) {
+  const Result<GpuIdentity> gpu = identify_gpu(ordinal);
+  if (!gpu) return gpu.error();
+  return GpuLock::acquire(gpu->uuid, std::nullopt,
+                          [&](const std::string& holder) { progress.show(holder); });
 }
 
 int problem_command(const std::vector<std::string>& arguments) {

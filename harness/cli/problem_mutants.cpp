@@ -10,8 +10,6 @@
 #include "harness/cli/problem.h"
 #include "harness/compile/compile.h"
 #include "harness/gpu/cuda.h"
-#include "harness/gpu/exclusive.h"
-#include "harness/gpu/identity.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/records/made_mutants.h"
@@ -61,10 +59,7 @@ Result<MadeMutantsRecord> measure(const std::vector<const Problem*>& problems, i
   Progress progress;
   const Result<Compiler> compiler = Compiler::load();
   if (!compiler) return compiler.error();
-  const Result<GpuIdentity> gpu = identify_gpu(ordinal);
-  if (!gpu) return gpu.error();
-  const Result<GpuLock> lock = GpuLock::acquire(
-      gpu->uuid, std::nullopt, [&](const std::string& holder) { progress.show(holder); });
+  const Result<GpuLock> lock = locked_gpu(ordinal, progress);
   if (!lock) return lock.error();
   const Result<Device> device = Device::open(ordinal);
   if (!device) return device.error();

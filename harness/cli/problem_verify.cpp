@@ -20,7 +20,6 @@
 #include "harness/device/own_program.h"
 #include "harness/gpu/cuda.h"
 #include "harness/gpu/exclusive.h"
-#include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/root.h"
@@ -166,13 +165,6 @@ class Verification {
   int ordinal_;
   std::unique_ptr<AgreementProcess> process_;
 };
-
-Result<GpuLock> locked_gpu(int ordinal, Progress& progress) {
-  const Result<GpuIdentity> gpu = identify_gpu(ordinal);
-  if (!gpu) return gpu.error();
-  return GpuLock::acquire(gpu->uuid, std::nullopt,
-                          [&](const std::string& holder) { progress.show(holder); });
-}
 
 Result<DefinitionsRecord> verified(const std::vector<const Problem*>& problems, int ordinal) {
   Progress progress;

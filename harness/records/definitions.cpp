@@ -5,11 +5,8 @@
 #include <limits>
 #include <set>
 
-#include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/problems/catalog.h"
-#include "harness/records/record.h"
 #include "harness/records/report.h"
 
 namespace rekernel {
@@ -21,7 +18,7 @@ namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-json::object to_json(const DefinitionRow& row) {
+json::object definition_row_json(const DefinitionRow& row) {
   json::array outputs;
   for (const DefinitionRow::Output& one : row.outputs) {
     outputs.push_back({{"name", one.name},
@@ -40,7 +37,7 @@ json::object to_json(const DefinitionRow& row) {
   return object;
 }
 
-DefinitionRow read_row(JsonReader reader) {
+DefinitionRow read_definition_row(JsonReader reader) {
   DefinitionRow row;
   row.problem = reader.required("problem").string(64);
   row.digest = reader.required("digest").string(64);
@@ -81,56 +78,16 @@ bool DefinitionRow::agrees() const {
 }
 
 json::object to_json(const DefinitionsRecord& record) {
-  json::array rows;
-  for (const DefinitionRow& row : record.rows) rows.push_back(to_json(row));
-  return {{"schema", 1},
-          {"device", {{"name", record.device_name}, {"sm", record.sm}}},
-          {"toolchain", json::value_from(record.toolchain)},
-          {"rows", std::move(rows)}};
-}
-
-Result<DefinitionsRecord> definitions_from_json(const json::value& value,
-                                                const std::string& where) {
-  JsonReader reader(where, value);
-  DefinitionsRecord record;
-  reader.required("schema").integer(1, 1);
-  JsonReader device = reader.required("device");
-  record.device_name = device.required("name").string();
-  record.sm = device.required("sm").string();
-  device.no_other_keys();
-  record.toolchain = reader.required("toolchain").string_map();
-  for (JsonReader& row : reader.required("rows").array()) record.rows.push_back(read_row(row));
-  reader.no_other_keys();
-  if (auto error = reader.error()) return *error;
-  return record;
+  return problem_record_json(record, definition_row_json);
 }
 
 Result<DefinitionsRecord> load_definitions(const fs::path& path) {
-  const Result<json::value> value = read_json_file(path);
-  if (!value) return value.error();
-  return definitions_from_json(*value, path.string());
+  return load_problem_record<DefinitionRow>(path, read_definition_row);
 }
 
 Result<fs::path> record_definitions(const fs::path& root, const DefinitionsRecord& measured) {
-  const fs::path path = bench_path(root, measured.device_name).replace_filename("definitions.json");
-  std::map<std::string, DefinitionRow> rows;
-  if (fs::exists(path)) {
-    const Result<DefinitionsRecord> old = load_definitions(path);
-    if (!old) return old.error();
-    for (const DefinitionRow& row : old->rows) rows[row.problem] = row;
-  }
-  for (const DefinitionRow& row : measured.rows) rows[row.problem] = row;
-  DefinitionsRecord record = measured;
-  record.rows.clear();
-  for (const Problem& problem : catalog()) {
-    if (const auto found = rows.find(problem.id); found != rows.end()) {
-      record.rows.push_back(found->second);
-    }
-  }
-  fs::create_directories(path.parent_path());
-  const Result<Ok> written = write_file_atomically(path, pretty_json(to_json(record)));
-  if (!written) return written.error();
-  return path;
+  return merge_problem_record(root, "definitions.json", measured, definition_row_json,
+                              read_definition_row);
 }
 
 Table definitions_table(const DefinitionsRecord& record) {

@@ -3,10 +3,10 @@
 #include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "harness/records/problem_record.h"
 #include "harness/records/table.h"
 #include "ops/result.h"
 
@@ -34,21 +34,11 @@ struct DefinitionRow {
 };
 
 /// What `problem verify --json` prints and results/<gpu>/definitions.json holds.
-struct DefinitionsRecord {
-  std::string device_name;
-  std::string sm;
-  std::map<std::string, std::string> toolchain;  ///< component → version
-  std::vector<DefinitionRow> rows;
-};
+using DefinitionsRecord = ProblemRecord<DefinitionRow>;
 
 boost::json::object to_json(const DefinitionsRecord& record);
-Result<DefinitionsRecord> definitions_from_json(const boost::json::value& json,
-                                                const std::string& where);
 Result<DefinitionsRecord> load_definitions(const std::filesystem::path& path);
-
-/// Replaces the rows of results/<gpu>/definitions.json that were measured anew, adds new ones,
-/// keeps the rest but for problems that there are no more, in the catalog's order; returns the
-/// path.
+/// Merges into results/<gpu>/definitions.json: merge_problem_record().
 Result<std::filesystem::path> record_definitions(const std::filesystem::path& root,
                                                  const DefinitionsRecord& measured);
 

@@ -4,11 +4,8 @@
 #include <boost/json.hpp>
 #include <limits>
 
-#include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/problems/catalog.h"
-#include "harness/records/record.h"
 
 namespace rekernel {
 
@@ -19,7 +16,7 @@ namespace {
 
 constexpr std::int64_t most_mutants = std::numeric_limits<std::int64_t>::max();
 
-json::object to_json(const MadeMutantsRow& row) {
+json::object mutants_row_json(const MadeMutantsRow& row) {
   json::object kinds;
   for (const auto& [kind, counts] : row.kinds) {
     kinds[kind] = {{"caught", counts.first}, {"missed", counts.second}};
@@ -58,10 +55,6 @@ MadeMutantsRow read_mutants_row(JsonReader reader) {
   return row;
 }
 
-fs::path path_of(const fs::path& root, const std::string& device) {
-  return bench_path(root, device).replace_filename("made_mutants.json");
-}
-
 }  // namespace
 
 std::int64_t MadeMutantsRow::caught() const {
@@ -77,51 +70,12 @@ std::int64_t MadeMutantsRow::counted() const {
 }
 
 json::object to_json(const MadeMutantsRecord& record) {
-  json::array rows;
-  for (const MadeMutantsRow& row : record.rows) rows.push_back(to_json(row));
-  return {{"schema", 1},
-          {"device", {{"name", record.device_name}, {"sm", record.sm}}},
-          {"toolchain", json::value_from(record.toolchain)},
-          {"rows", std::move(rows)}};
-}
-
-Result<MadeMutantsRecord> load_made_mutants(const fs::path& path) {
-  const Result<json::value> value = read_json_file(path);
-  if (!value) return value.error();
-  JsonReader reader(path.string(), *value);
-  MadeMutantsRecord record;
-  reader.required("schema").integer(1, 1);
-  JsonReader device = reader.required("device");
-  record.device_name = device.required("name").string();
-  record.sm = device.required("sm").string();
-  device.no_other_keys();
-  record.toolchain = reader.required("toolchain").string_map();
-  for (JsonReader& row : reader.required("rows").array())
-    record.rows.push_back(read_mutants_row(row));
-  reader.no_other_keys();
-  if (auto error = reader.error()) return *error;
-  return record;
+  return problem_record_json(record, mutants_row_json);
 }
 
 Result<fs::path> record_made_mutants(const fs::path& root, const MadeMutantsRecord& measured) {
-  const fs::path path = path_of(root, measured.device_name);
-  std::map<std::string, MadeMutantsRow> rows;
-  if (fs::exists(path)) {
-    const Result<MadeMutantsRecord> old = load_made_mutants(path);
-    if (!old) return old.error();
-    for (const MadeMutantsRow& row : old->rows) rows[row.problem] = row;
-  }
-  for (const MadeMutantsRow& row : measured.rows) rows[row.problem] = row;
-  MadeMutantsRecord record = measured;
-  record.rows.clear();
-  for (const Problem& problem : catalog()) {
-    const auto found = rows.find(problem.id);
-    if (found != rows.end()) record.rows.push_back(found->second);
-  }
-  fs::create_directories(path.parent_path());
-  const Result<Ok> written = write_file_atomically(path, pretty_json(to_json(record)));
-  if (!written) return written.error();
-  return path;
+  return merge_problem_record(root, "made_mutants.json", measured, mutants_row_json,
+                              read_mutants_row);
 }
 
 Table made_mutants_table(const MadeMutantsRecord& record) {

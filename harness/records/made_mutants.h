@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/records/problem_record.h"
 #include "harness/records/table.h"
 #include "ops/result.h"
 
@@ -32,19 +33,10 @@ struct MadeMutantsRow {
 };
 
 /// What `problem mutants --json` prints and results/<gpu>/made_mutants.json holds.
-struct MadeMutantsRecord {
-  std::string device_name;
-  std::string sm;
-  std::map<std::string, std::string> toolchain;  ///< component → version
-  std::vector<MadeMutantsRow> rows;
-};
+using MadeMutantsRecord = ProblemRecord<MadeMutantsRow>;
 
 boost::json::object to_json(const MadeMutantsRecord& record);
-Result<MadeMutantsRecord> load_made_mutants(const std::filesystem::path& path);
-
-/// Replaces the rows of results/<gpu>/made_mutants.json that were measured anew, adds new ones,
-/// keeps the rest but for problems that there are no more, in the catalog's order; returns the
-/// path.
+/// Merges into results/<gpu>/made_mutants.json: merge_problem_record().
 Result<std::filesystem::path> record_made_mutants(const std::filesystem::path& root,
                                                   const MadeMutantsRecord& measured);
 

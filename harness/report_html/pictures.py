@@ -8,7 +8,7 @@ import json
 import re
 
 from . import charts, rows
-from .text import plain
+from .text import shortened
 
 WIDTH = 820
 MOST_KERNELS = 3  # of a problem
@@ -35,7 +35,8 @@ def _filled(kind, chart_rows, signals, title, words):
     specification["width"] = WIDTH
     # Whoever shows the picture may have wider letters than whoever made it.
     specification["config"]["padding"] = {"left": 24, "right": 28, "top": 18, "bottom": 14}
-    specification["title"] = {"text": plain(title), "subtitle": [plain(line) for line in words]}
+    specification["title"] = {"text": shortened(title, 100),
+                              "subtitle": [shortened(line, 160) for line in words]}
     keep = [{key: value for key, value in row.items() if key not in ("tip", "href")}
             for row in chart_rows]
     specification["data"] = {"name": "rows", "values": keep}
@@ -118,5 +119,5 @@ def draw(report, style_sheet, to_svg, wanted=None):
             continue
         filled = _filled(kind, chart_rows, signals, title, words)
         digest = hashlib.sha256(json.dumps(filled, sort_keys=True).encode()).hexdigest()
-        yield name, _finished(to_svg(filled), light, dark, html.escape(plain(title), quote=True),
+        yield name, _finished(to_svg(filled), light, dark, html.escape(shortened(title, 100), quote=True),
                               digest)

@@ -41,7 +41,7 @@ def hostile(data, seed=0):
             if "source" in candidate:
                 candidate["source"] = "\n".join(HOSTILE) + candidate["source"]
     for device in data["devices"]:
-        device["name"] = text("device")
+        device["name"] = "device " + HOSTILE[-1] + " ".join(HOSTILE)  # pictures have it as their title
         device["caption"] = text("caption")
         for row in device.get("rows", []):
             row["message"] = text("message")

@@ -73,6 +73,10 @@ json::object to_json(const MadeMutantsRecord& record) {
   return problem_record_json(record, mutants_row_json);
 }
 
+Result<MadeMutantsRecord> load_made_mutants(const fs::path& path) {
+  return load_problem_record<MadeMutantsRow>(path, read_mutants_row);
+}
+
 Result<fs::path> record_made_mutants(const fs::path& root, const MadeMutantsRecord& measured) {
   return merge_problem_record(root, "made_mutants.json", measured, mutants_row_json,
                               read_mutants_row);

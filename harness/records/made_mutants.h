@@ -36,6 +36,7 @@ struct MadeMutantsRow {
 using MadeMutantsRecord = ProblemRecord<MadeMutantsRow>;
 
 boost::json::object to_json(const MadeMutantsRecord& record);
+Result<MadeMutantsRecord> load_made_mutants(const std::filesystem::path& path);
 /// Merges into results/<gpu>/made_mutants.json: merge_problem_record().
 Result<std::filesystem::path> record_made_mutants(const std::filesystem::path& root,
                                                   const MadeMutantsRecord& measured);

@@ -8,7 +8,6 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
-#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/compile_all.h"
 #include "harness/project/recorded.h"
@@ -25,51 +24,6 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 namespace {
-
-/// The published problems, and those of `more`.
-json::array problems_json(const Published* published, const std::set<std::string>& more) {
-  json::array problems;
-  for (const Problem& problem : catalog()) {
-    if (problem.group != published_group && !more.contains(problem.id)) continue;
-    json::array tensors;
-    for (const Tensor& tensor : problem.tensors) {
-      tensors.push_back({{"name", tensor.name},
-                         {"dtype", to_string(tensor.dtype)},
-                         {"shape", json::value_from(tensor.shape)},
-                         {"bytes", tensor.bytes()},
-                         {"role", tensor.role == Role::input ? "input" : "output"}});
-    }
-    json::object one{{"id", problem.id},
-                     {"group", problem.group},
-                     {"title", problem.title},
-                     {"definition", json::value_from(problem.formula)},
-                     {"tensors", std::move(tensors)},
-                     {"min_bytes", problem.min_bytes},
-                     {"operations", problem.operations},
-                     {"matrix_products", problem.matrix_products},
-                     {"tolerance",
-                      {{"absolute", problem.tolerance.absolute},
-                       {"relative", problem.tolerance.relative},
-                       {"rms", problem.tolerance.rms_error_over_rms},
-                       {"largest", problem.tolerance.max_error_over_rms}}}};
-    if (published) {
-      const auto figures = published->figures.find(problem.id);
-      if (figures != published->figures.end()) {
-        json::object there;
-        if (figures->second.percent_of_pytorch_eager) {
-          there["pytorch_eager"] = *figures->second.percent_of_pytorch_eager;
-        }
-        if (figures->second.percent_of_torch_compile) {
-          there["pytorch_compile"] = *figures->second.percent_of_torch_compile;
-        }
-        if (!figures->second.note.empty()) there["note"] = figures->second.note;
-        one["published"] = std::move(there);
-      }
-    }
-    problems.push_back(std::move(one));
-  }
-  return problems;
-}
 
 json::object to_json(const Published& published) {
   json::object result{{"authors", published.authors},     {"title", published.title},
@@ -323,7 +277,7 @@ json::object report_data(RecordComplaints& complaints) {
   for (const BadgeDescription& one : badge_table) badges[one.name] = one.meaning;
   json::object data{{"schema", 1},
                     {"badges", std::move(badges)},
-                    {"problems", problems_json(published ? &*published : nullptr, shown)},
+                    {"problems", report_problems(published ? &*published : nullptr, shown)},
                     {"kernels", std::move(kernels)},
                     {"devices", std::move(devices)},
                     {"searches", std::move(searches)},

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "ops/result.h"
 
 namespace rekernel {
+
+struct Published;
 
 /// What is wrong with the project's records. The pages name it and show the rest.
 struct Complaint {
@@ -43,6 +46,13 @@ boost::json::object report_data(RecordComplaints& complaints);
 
 /// Its parts. What was measured on each device, first the one with most references.
 boost::json::array report_devices(RecordComplaints& complaints);
+/// Every problem: its file, what is made of it, and whether the charts show it (the published ones
+/// and those `with_kernels`). `published` may be null.
+boost::json::array report_problems(const Published* published,
+                                   const std::set<std::string>& with_kernels);
+/// One device's records of all definitions: `definitions`, `mutants`; empty without a record.
+boost::json::object report_problem_records(const std::filesystem::path& folder,
+                                           RecordComplaints& complaints);
 /// Recorded searches, replayed exactly, with their code and its changes.
 boost::json::array report_searches(RecordComplaints& complaints);
 /// Cheats, mutants and honest kernels: what they are, and what must become of them.

@@ -157,6 +157,7 @@ json::object folder_json(const fs::path& folder, RecordComplaints& complaints) {
   device["folder"] = folder.filename().string();
   device["noise"] = report_noise(folder, complaints);
   device["verdicts"] = report_verdicts(folder, complaints);
+  device["of_definitions"] = report_problem_records(folder, complaints);
   if (!device.contains("name")) device["name"] = device["folder"];
   return device;
 }

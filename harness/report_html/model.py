@@ -3,6 +3,10 @@
 from .text import slug
 
 
+# What not every row of a definition has.
+_DEFINITION_DEFAULTS = {"failure": "", "missed": [], "why": ""}
+
+
 class Device:
     """One folder below results/: whatever of it could be read."""
 
@@ -19,6 +23,9 @@ class Device:
         self.errors = verdicts.get("errors", [])
         self.mutants = verdicts.get("mutants", [])
         self.honest = verdicts.get("honest", [])
+        self._of_definitions = {
+            kind: {row["problem"]: {**_DEFINITION_DEFAULTS, **row} for row in made}
+            for kind, made in data.get("of_definitions", {}).items()}
 
         self._row = {(row["problem"], row["kernel"]): row for row in self.rows}
         self._rows_of, self._errors_of = {}, {}
@@ -40,6 +47,11 @@ class Device:
     def rows_of(self, problem):
         return self._rows_of.get(problem, [])
 
+    def of_definition(self, kind, problem):
+        """The recorded row of a problem's definition: kind "definitions" (beside PyTorch in float64)
+        or "mutants"; None without one."""
+        return self._of_definitions.get(kind, {}).get(problem)
+
     def errors_of(self, problem):
         return self._errors_of.get(problem, [])
 
@@ -56,14 +68,15 @@ class Report:
         self.complaints = data["complaints"]
         self.published = data.get("published")
         self.badges = data["badges"]  # what each means
-        self.problems = data["problems"]
+        self.catalog = data["problems"]
+        self.problems = [problem for problem in self.catalog if problem["in_charts"]]
         self.kernels = data["kernels"]
         self.devices = [Device(device) for device in data["devices"]]
         self.searches = data["searches"]
         self.cheats = data["gallery"]["cheats"]
         self.mutants = {mutant["id"]: mutant for mutant in data["gallery"]["mutants"]}
         self.honest = {kernel["id"]: kernel for kernel in data["gallery"]["honest"]}
-        self._problems = {problem["id"]: problem for problem in self.problems}
+        self._problems = {problem["id"]: problem for problem in self.catalog}
         self._kernels = {(kernel["problem"], kernel["name"]): kernel for kernel in self.kernels}
         self._rows = {}
         for device in self.devices:
@@ -96,6 +109,9 @@ class Report:
             search["page"] = f"searches/{name}.html"
         for kernel in self.kernels:
             kernel["page"] = f"kernels/{slug(kernel['problem'])}/{slug(kernel['name'])}.html"
+        for problem in self.catalog:
+            problem.setdefault("source", None)
+            problem["page"] = f"problems/{slug(problem['id'])}.html"
         self._kernel_of_candidate = {
             (kernel["origin"]["trajectory"], kernel["origin"]["candidate"]): kernel
             for kernel in self.kernels}
@@ -112,6 +128,16 @@ class Report:
 
     def problem(self, name):
         return self._problems.get(name)
+
+    def groups(self):
+        """(name, problems) of each group, in the catalog's order."""
+        groups = {}
+        for problem in self.catalog:
+            groups.setdefault(problem["group"], []).append(problem)
+        return list(groups.items())
+
+    def kernels_of(self, problem):
+        return [kernel for kernel in self.kernels if kernel["problem"] == problem["id"]]
 
     def kernel_page(self, row):
         """Empty for a row whose kernel is not here."""

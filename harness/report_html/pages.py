@@ -74,6 +74,9 @@ class Site:
         yield "index.html", "index.html", {}
         yield "kernels.html", "kernels.html", {}
         yield "searches.html", "searches.html", {}
+        yield "problems.html", "problems.html", {}
+        for problem in self.report.catalog:
+            yield problem["page"], "problem.html", {"problem": problem}
         for kernel in self.report.kernels:
             yield kernel["page"], "kernel.html", {"kernel": kernel}
 

@@ -15,31 +15,18 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
-namespace {
-
-Result<std::vector<Candidate>> named_candidates(const std::vector<std::string>& directories) {
-  std::vector<Candidate> candidates;
-  for (const std::string& directory : directories) {
-    Result<Candidate> candidate = load_candidate(directory);
-    if (!candidate) return candidate.error();
-    candidates.push_back(std::move(*candidate));
-  }
-  return candidates;
-}
-
-}  // namespace
-
 int check_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("directory", po::value<std::vector<std::string>>(),
-                        "candidate folders; every committed one by default")(
-      "json", po::bool_switch(), "print the findings as JSON");
+  options.add_options()(
+      "directory", po::value<std::vector<std::string>>(),
+      "kernels as PROBLEM/NAME, problems or candidates' folders; every committed kernel by "
+      "default")("json", po::bool_switch(), "print the findings as JSON");
   add_table_options(options);
   po::positional_options_description positional;
   positional.add("directory", -1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel check [DIR…] [options]",
-      "rekernel check generated/softmax/cluster_with_prefetch", options, positional);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel check [KERNEL…] [options]",
+                      "rekernel check softmax/cluster_with_prefetch", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
 
   Result<std::vector<Candidate>> candidates =

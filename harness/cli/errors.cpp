@@ -8,7 +8,6 @@
 #include "harness/audit/errors.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/json.h"
-#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/evaluation/launcher.h"
@@ -17,6 +16,7 @@
 #include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/candidates.h"
 #include "harness/project/root.h"
 #include "harness/records/record.h"
 #include "harness/terminal/arguments.h"
@@ -131,18 +131,52 @@ class ErrorMeasurement {
   Progress progress_;
 };
 
-Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed) {
+/// What is measured, and the problems whose tables show it.
+struct ChosenSubjects {
+  std::vector<ErrorSubject> subjects;
   std::vector<const Problem*> problems;
+  bool single_kernels = false;  ///< not every subject of each problem
+};
+
+Result<Ok> add_problem(ChosenSubjects& chosen, const Problem& problem) {
+  Result<std::vector<ErrorSubject>> found = error_subjects(project_root(), problem);
+  if (!found) return found.error();
+  std::move(found->begin(), found->end(), std::back_inserter(chosen.subjects));
+  chosen.problems.push_back(&problem);
+  return Ok{};
+}
+
+Result<Ok> add_kernel(ChosenSubjects& chosen, const std::string& name) {
+  Result<Candidate> candidate = named_candidate_beside_problems(name);
+  if (!candidate) return candidate.error();
+  const Problem* const problem = find_problem(candidate->problem);
+  chosen.single_kernels = true;
+  chosen.subjects.push_back(
+      {ErrorSource::committed, candidate->name, candidate->idea, std::move(*candidate)});
+  auto& problems = chosen.problems;
+  if (std::find(problems.begin(), problems.end(), problem) == problems.end()) {
+    problems.push_back(problem);
+  }
+  return Ok{};
+}
+
+Result<ChosenSubjects> chosen_subjects(const ParsedArguments& parsed) {
+  ChosenSubjects chosen;
   if (!parsed.has("problem")) {
-    for (const Problem& problem : published_problems()) problems.push_back(&problem);
-    return problems;
+    for (const Problem& problem : published_problems()) {
+      if (Result<Ok> added = add_problem(chosen, problem); !added) return added.error();
+    }
+    return chosen;
   }
-  for (const std::string& id : parsed.get<std::vector<std::string>>("problem")) {
-    const Result<const Problem*> problem = known_problem(id);
-    if (!problem) return problem.error();
-    problems.push_back(*problem);
+  for (const std::string& name : parsed.get<std::vector<std::string>>("problem")) {
+    const Problem* const problem = find_problem(name);
+    Result<Ok> added = problem ? add_problem(chosen, *problem) : add_kernel(chosen, name);
+    if (!added) return added.error();
   }
-  return problems;
+  if (chosen.single_kernels && (parsed.flag("record") || parsed.flag("missing"))) {
+    return Error{"--record and --missing: expected whole problems with them, no single kernels"};
+  }
+  return chosen;
 }
 
 /// What was measured before stays, and is judged again with the rest.
@@ -201,16 +235,10 @@ int errors_command(const std::vector<std::string>& arguments) {
   const int jobs = parsed.get<int>("jobs");
   if (seeds < 1 || seeds > 100) return bad_input({"--seeds: expected 1 to 100"});
   if (jobs < 1 || jobs > 64) return bad_input({"--jobs: expected 1 to 64"});
-  Result<std::vector<const Problem*>> problems = chosen_problems(parsed);
-  if (!problems) return bad_input(problems.error());
-
+  const Result<ChosenSubjects> chosen = chosen_subjects(parsed);
+  if (!chosen) return bad_input(chosen.error());
+  const std::vector<ErrorSubject>& subjects = chosen->subjects;
   const std::filesystem::path root = project_root();
-  std::vector<ErrorSubject> subjects;
-  for (const Problem* problem : *problems) {
-    Result<std::vector<ErrorSubject>> found = error_subjects(root, *problem);
-    if (!found) return bad_input(found.error());
-    std::move(found->begin(), found->end(), std::back_inserter(subjects));
-  }
   const Result<std::vector<int>> devices = chosen_devices(parsed);
   if (!devices) return bad_input(devices.error());
 
@@ -233,7 +261,7 @@ int errors_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));
   } else {
-    for (const Problem* problem : *problems) {
+    for (const Problem* problem : chosen->problems) {
       std::cout << problem->id << "\n" << to_text(error_table(*record, *problem)) << "\n";
     }
   }

@@ -11,6 +11,7 @@
 #include "harness/evaluation/runner.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/candidates.h"
 #include "harness/records/report.h"
 #include "harness/report/evaluation_text.h"
 #include "harness/terminal/arguments.h"
@@ -74,7 +75,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
   if (parsed.exit_status) return *parsed.exit_status;
   if (!parsed.has("directory")) return bad_input({"evaluate: expected a candidate folder"});
 
-  Result<Candidate> candidate = load_candidate(parsed.get<std::string>("directory"));
+  Result<Candidate> candidate = named_candidate(parsed.get<std::string>("directory"));
   if (!candidate) return bad_input(candidate.error());
 
   EvaluateOptions evaluate_options;

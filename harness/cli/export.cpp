@@ -7,6 +7,7 @@
 #include "harness/compile/compile_isolated.h"
 #include "harness/export/export.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/candidates.h"
 #include "harness/project/root.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
@@ -20,17 +21,6 @@ namespace po = boost::program_options;
 namespace {
 
 namespace fs = std::filesystem;
-
-/// "softmax/cluster_with_prefetch", or a candidate's folder.
-Result<Candidate> named_candidate(const std::string& name) {
-  std::error_code ignored;
-  const fs::path committed = project_root() / "generated" / name;
-  if (fs::is_directory(name, ignored)) return load_candidate(name);
-  if (fs::is_directory(committed, ignored)) return load_candidate(committed);
-  return Error{"'" + name +
-               "': expected a kernel as PROBLEM/NAME (`rekernel list` names them), or a "
-               "candidate's folder"};
-}
 
 /// The targets to make machine code for: those named, or all that the compiler knows.
 Result<std::vector<Arch>> chosen_targets(const Candidate& candidate, const Compiler& compiler,

@@ -12,6 +12,7 @@
 #include "harness/gpu/exclusive.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/candidates.h"
 #include "harness/project/root.h"
 #include "harness/records/noise.h"
 #include "harness/records/record.h"
@@ -38,14 +39,11 @@ Result<NoiseSubject> noise_subject(const std::string& argument) {
   if (const Problem* problem = find_problem(argument)) {
     const std::vector<std::string> headline = headline_reference_ids(problem->id);
     if (headline.empty()) {
-      return Error{problem->id + " has no library reference to time; name a candidate folder"};
+      return Error{problem->id + " has no library reference to time; name a kernel"};
     }
     return NoiseSubject{scaffold_candidate(*problem, "scaffold"), headline.front()};
   }
-  if (!std::filesystem::is_directory(argument)) {
-    return Error{"'" + argument + "': expected a problem or a candidate folder"};
-  }
-  Result<Candidate> candidate = load_candidate(argument);
+  Result<Candidate> candidate = named_candidate_beside_problems(argument);
   if (!candidate) return candidate.error();
   return NoiseSubject{std::move(*candidate), {}};
 }

@@ -121,7 +121,7 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("bench --samples 3", "--samples: expected 10 to 10000");
   expect_bad_input("new no_such_problem name", "unknown problem");
   expect_bad_input("new softmax '../escape'", "name");
-  expect_bad_input("noise no_such_thing", "expected a problem or a candidate folder");
+  expect_bad_input("noise no_such_thing", "unknown problem 'no_such_thing'");
   expect_bad_input("noise --runs 0", "--runs: expected 1 to 10000");
   expect_bad_input("noise --starts 0", "--starts: expected 1 to 10000");
   expect_bad_input("noise --samples 3", "--samples: expected 10 to 10000");

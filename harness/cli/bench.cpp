@@ -14,6 +14,7 @@
 #include "harness/records/report.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
+#include "harness/terminal/tables.h"
 
 namespace rekernel {
 
@@ -23,7 +24,7 @@ namespace {
 
 std::string bench_text(const Bench& bench, const std::filesystem::path& root) {
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);
-  std::string text = to_text(
+  std::string text = TableFormat{terminal_style()}.shown(
       bench_table(bench, published ? *published : std::map<std::string, PublishedFigures>{}));
   text += "\n" + bench_caption(bench) + "\n";
   if (!published) text += "published figures: " + published.error().message + "\n";

@@ -164,10 +164,11 @@ Table problems_table(const std::vector<const Problem*>& problems,
   table.columns = {{.heading = "group", .rank = 1},
                    {.heading = "problem"},
                    {.heading = "what", .wraps = true},
-                   {.heading = "GB", .right_aligned = true, .rank = 3},
-                   {.heading = "Gop", .right_aligned = true, .rank = 3},
+                   {.heading = "GB", .right_aligned = true, .rank = 3, .csv = "least_gb"},
+                   {.heading = "Gop", .right_aligned = true, .rank = 3, .csv = "gigaoperations"},
                    {.heading = "headline", .rank = 2},
-                   {.heading = "kernels", .right_aligned = true}};
+                   {.heading = "kernels", .right_aligned = true, .readers = Readers::people},
+                   {.heading = "kernels", .readers = Readers::programs}};
   for (const Problem* problem : problems) {
     const std::vector<std::string> library = headline_reference_ids(problem->id);
     const auto kernels = std::count_if(candidates.begin(), candidates.end(),
@@ -176,7 +177,8 @@ Table problems_table(const std::vector<const Problem*>& problems,
                           printed("%.2f", static_cast<double>(problem->min_bytes) / 1e9),
                           printed("%.1f", static_cast<double>(problem->operations) / 1e9),
                           library.empty() ? pytorch_ids(*problem).front() : library.front(),
-                          kernels == 0 ? "–" : std::to_string(kernels)});
+                          kernels == 0 ? no_cell : std::to_string(kernels),
+                          std::to_string(kernels)});
   }
   return table;
 }

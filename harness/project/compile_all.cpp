@@ -114,9 +114,12 @@ Table compile_table(const std::vector<CompileCheck>& checks) {
                    {.heading = "target"},
                    {.heading = "kernel"},
                    {.heading = "registers", .right_aligned = true},
-                   {.heading = "static shared", .right_aligned = true, .short_heading = "shared"},
-                   {.heading = "stack", .right_aligned = true},
-                   {.heading = "spills", .right_aligned = true},
+                   {.heading = "static shared",
+                    .right_aligned = true,
+                    .short_heading = "shared",
+                    .csv = "static_shared_bytes"},
+                   {.heading = "stack", .right_aligned = true, .csv = "stack_bytes"},
+                   {.heading = "spills", .right_aligned = true, .csv = "spill_bytes"},
                    {.heading = "verdict", .good = "compiles", .neutral = "skipped"}};
   for (const CompileCheck& check : checks) {
     if (!check.error.empty()) {

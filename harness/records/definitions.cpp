@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstdlib>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "harness/base/json.h"
@@ -70,6 +72,27 @@ std::string difference_text(const DefinitionRow& row) {
   return joined(words);
 }
 
+/// Of all outputs that are compared within a tolerance; empty where none is.
+std::string largest_difference(const DefinitionRow& row) {
+  std::string largest;
+  for (const DefinitionRow::Output& one : row.outputs) {
+    if (one.largest.empty()) continue;
+    const bool is_larger = largest.empty() || !(std::strtod(one.largest.c_str(), nullptr) <=
+                                                std::strtod(largest.c_str(), nullptr));
+    if (is_larger) largest = one.largest;
+  }
+  return largest;
+}
+
+/// Of all outputs that are compared for equality; empty where none is.
+std::string unequal_elements(const DefinitionRow& row) {
+  std::optional<std::int64_t> sum;
+  for (const DefinitionRow::Output& one : row.outputs) {
+    if (one.largest.empty()) sum = sum.value_or(0) + one.unequal;
+  }
+  return sum ? std::to_string(*sum) : "";
+}
+
 }  // namespace
 
 bool DefinitionRow::agrees() const {
@@ -93,16 +116,19 @@ Result<fs::path> record_definitions(const fs::path& root, const DefinitionsRecor
 Table definitions_table(const DefinitionsRecord& record) {
   Table table;
   table.columns = {{.heading = "problem"},
-                   {.heading = "difference / rms", .wraps = true},
-                   {.heading = "truth, ms", .right_aligned = true},
-                   {.heading = "workspace, MB", .right_aligned = true},
-                   {.heading = "PyTorch", .wraps = true, .good = "agrees"}};
+                   {.heading = "difference / rms", .wraps = true, .readers = Readers::people},
+                   {.heading = "truth, ms", .right_aligned = true, .csv = "truth_ms"},
+                   {.heading = "workspace, MB", .right_aligned = true, .csv = "workspace_mb"},
+                   {.heading = "PyTorch", .wraps = true, .good = "agrees", .csv = "pytorch"},
+                   {.heading = "largest_difference_over_rms", .readers = Readers::programs},
+                   {.heading = "unequal_elements", .readers = Readers::programs}};
   for (const DefinitionRow& row : record.rows) {
     table.rows.push_back({row.problem, difference_text(row), milliseconds(row.truth_ns),
                           printed("%.0f", static_cast<double>(row.workspace_bytes) / 1e6),
                           !row.failure.empty() ? row.failure
                           : row.agrees()       ? "agrees"
-                                               : "disagrees"});
+                                               : "disagrees",
+                          largest_difference(row), unequal_elements(row)});
   }
   return table;
 }

@@ -85,11 +85,12 @@ Result<fs::path> record_made_mutants(const fs::path& root, const MadeMutantsReco
 Table made_mutants_table(const MadeMutantsRecord& record) {
   Table table;
   table.columns = {{.heading = "problem"},
-                   {.heading = "slow candidate", .wraps = true},
+                   {.heading = "slow candidate", .wraps = true, .csv = "slow_candidate"},
                    {.heading = "kinds", .right_aligned = true},
                    {.heading = "mutants", .right_aligned = true},
-                   {.heading = "caught", .right_aligned = true},
-                   {.heading = "equal", .right_aligned = true}};
+                   {.heading = "caught", .right_aligned = true, .readers = Readers::people},
+                   {.heading = "equal", .right_aligned = true},
+                   {.heading = "percent_caught", .readers = Readers::programs}};
   for (const MadeMutantsRow& row : record.rows) {
     std::string candidate = row.passed ? "passed" : "failed: " + row.why;
     if (row.strict) candidate += ", strict";
@@ -101,7 +102,7 @@ Table made_mutants_table(const MadeMutantsRecord& record) {
                                                   static_cast<double>(row.counted());
     table.rows.push_back({row.problem, candidate, std::to_string(row.kinds.size()),
                           std::to_string(row.counted()), printed("%.1f%%", share),
-                          std::to_string(row.equal)});
+                          std::to_string(row.equal), printed("%.1f", share)});
   }
   return table;
 }

@@ -11,8 +11,6 @@ namespace rekernel {
 
 namespace {
 
-const char* const missing = "–";
-
 /// The library's configurations that were timed beside the kernel, PyTorch left out.
 std::vector<const RecordedReference*> libraries(const BenchRow& row) {
   std::vector<const RecordedReference*> found;
@@ -23,62 +21,10 @@ std::vector<const RecordedReference*> libraries(const BenchRow& row) {
   return found;
 }
 
-std::string named_percent(const RecordedReference* reference) {
-  if (!reference) return missing;
-  return percent_text(reference->percent.value) + " (" + reference->id + " " +
-         milliseconds(reference->median_ns) + ")";
-}
-
-std::string plain_percent(const RecordedReference* reference) {
-  return reference ? percent_text(reference->percent.value) + " (" +
-                         milliseconds(reference->median_ns) + ")"
-                   : missing;
-}
-
-std::string headline_percent(const RecordedReference* reference) {
-  if (!reference) return missing;
-  const double half_width = (reference->percent.high - reference->percent.low) / 2.0;
-  return percent_text(reference->percent.value) + " ± " + printed("%.1f", half_width);
-}
-
-std::string published_percent(const std::string& problem,
-                              const std::map<std::string, PublishedFigures>& published) {
-  const auto found = published.find(problem);
-  if (found == published.end() || !found->second.percent_of_pytorch_eager) return missing;
-  return percent_text(*found->second.percent_of_pytorch_eager);
-}
-
-std::string share(const std::optional<double>& percent) {
-  return percent ? percent_text(*percent) : missing;
-}
-
 /// Of a bound that there is, and a kernel that was timed.
 std::optional<double> percent_of_time(std::int64_t bound_ns, const BenchRow& row) {
   if (bound_ns <= 0 || row.median_ns <= 0) return std::nullopt;
   return 100.0 * static_cast<double>(bound_ns) / static_cast<double>(row.median_ns);
-}
-
-/// Bytes or operations of the problem in a second, in units of `unit`.
-std::string rate_text(const std::optional<double>& per_second, double unit) {
-  return per_second ? printed("%.0f", *per_second / unit) : missing;
-}
-
-/// Cells that only text for terminals has: a page in the project would be too wide with them.
-void add_rates(Table& table, const Bench& bench) {
-  const std::vector<Table::Column> columns = {
-      {.heading = "GB/s", .right_aligned = true, .rank = 5},
-      {.heading = "TFLOP/s", .right_aligned = true, .rank = 5},
-      {.heading = "SM clock MHz", .right_aligned = true, .rank = 6},
-      {.heading = "measured by", .rank = 4}};
-  table.columns.insert(table.columns.end(), columns.begin(), columns.end());
-  for (std::size_t i = 0; i < bench.rows.size(); ++i) {
-    const Rates rates = achieved_rates(bench.rows[i]);
-    const int clock = bench.rows[i].conditions.sm_clock_mhz;
-    table.rows[i].push_back(rate_text(rates.bytes_per_s, 1e9));
-    table.rows[i].push_back(rate_text(rates.operations_per_s, 1e12));
-    table.rows[i].push_back(clock > 0 ? std::to_string(clock) : missing);
-    table.rows[i].push_back(bench.rows[i].signer);
-  }
 }
 
 }  // namespace
@@ -129,41 +75,6 @@ Result<Ok> replace_section(std::string& page, const std::string& name, const std
   }
   page.replace(from + start.size(), to - from - start.size(), content);
   return Ok{};
-}
-
-Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
-                  BenchColumns columns) {
-  Table table;
-  table.columns = {
-      {.heading = "problem"},
-      {.heading = "kernel"},
-      {.heading = "ms", .right_aligned = true},
-      {.heading = "reference", .rank = 3},
-      {.heading = "ms", .right_aligned = true, .rank = 3},
-      {.heading = "% of reference", .right_aligned = true, .short_heading = "% of ref."},
-      {.heading = "% of strongest library", .right_aligned = true, .rank = 4},
-      {.heading = "% of PyTorch", .right_aligned = true, .rank = 4},
-      {.heading = "% of torch.compile", .right_aligned = true, .rank = 4},
-      {.heading = "published %", .right_aligned = true, .rank = 1, .short_heading = "published"},
-      {.heading = "% of ceiling", .right_aligned = true, .short_heading = "% ceiling"},
-      {.heading = "% of speed of light", .right_aligned = true, .rank = 5},
-      {.heading = "verdict", .cut = true, .good = to_string(Status::passed)}};
-  const std::vector<const RecordedReference*> strongest = strongest_libraries(bench);
-  for (std::size_t i = 0; i < bench.rows.size(); ++i) {
-    const BenchRow& row = bench.rows[i];
-    const RecordedReference* headline = row.headline();
-    std::string verdict = to_string(row.status);
-    if (!row.badges.empty()) verdict += ": " + joined(row.badges.names());
-    table.rows.push_back(
-        {row.problem, row.kernel, row.median_ns > 0 ? milliseconds(row.median_ns) : missing,
-         headline ? headline->id : missing, headline ? milliseconds(headline->median_ns) : missing,
-         headline_percent(headline), named_percent(strongest[i]),
-         plain_percent(row.find("pytorch_eager")), plain_percent(row.find("pytorch_compile")),
-         published_percent(row.problem, published), share(percent_of_ceiling(row)),
-         share(percent_of_speed_of_light(row)), verdict});
-  }
-  if (columns == BenchColumns::all) add_rates(table, bench);
-  return table;
 }
 
 std::vector<std::string> bench_remarks(const Bench& bench) {

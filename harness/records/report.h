@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/evaluation/statistics.h"
 #include "harness/records/published.h"
 #include "harness/records/record.h"
 #include "harness/records/table.h"
@@ -37,7 +38,14 @@ struct Rates {
 };
 Rates achieved_rates(const BenchRow& row);
 
-/// `page`: what the project's pages show. `all`: rates and clocks as well.
+/// "passed: strict, robust"
+std::string verdict_text(const BenchRow& row);
+
+/// An interval that covers the kernel's median time in at least 95% of all measurements. The row
+/// must have samples.
+MedianInterval time_interval(const BenchRow& row);
+
+/// `page`: what the project's pages show. `all`: rates and clocks as well, and the columns of CSV.
 enum class BenchColumns { page, all };
 
 /// "% of reference": every kernel beside its headline reference, the strongest library
@@ -51,6 +59,8 @@ std::vector<std::string> bench_remarks(const Bench& bench);
 /// One line on what was measured, where and when: device, ceilings, library versions, dates.
 std::string bench_caption(const Bench& bench);
 
+/// "0.518432" from nanoseconds: nothing is rounded.
+std::string exact_milliseconds(std::int64_t nanoseconds);
 /// "0.518" from nanoseconds, in milliseconds with three significant digits or more.
 std::string milliseconds(std::int64_t nanoseconds);
 /// "179.9%"

@@ -1,6 +1,8 @@
 #include "harness/report/recorded_results.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <iterator>
 
 #include "harness/base/text.h"
 #include "harness/project/recorded.h"
@@ -43,13 +45,9 @@ std::string bench_text(const Bench& bench, const std::map<std::string, Published
 
 Table bench_table_of_all(const RecordedResults& results) {
   Table all = bench_table({}, results.published, BenchColumns::all);
-  all.columns.insert(all.columns.begin(), {.heading = "device"});
   for (const auto& [path, bench] : results.benches) {
     Table one = bench_table(bench, results.published, BenchColumns::all);
-    for (std::vector<std::string>& row : one.rows) {
-      row.insert(row.begin(), bench.device_name);
-      all.rows.push_back(std::move(row));
-    }
+    std::move(one.rows.begin(), one.rows.end(), std::back_inserter(all.rows));
   }
   return all;
 }

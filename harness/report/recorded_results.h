@@ -28,7 +28,7 @@ Result<RecordedResults> load_results(const std::filesystem::path& root);
 /// A bench's table, its caption, and what the verdicts and references have to say.
 std::string bench_text(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
                        const TableFormat& format);
-/// The rows of all benches, with the device in front.
+/// The rows of all benches.
 Table bench_table_of_all(const RecordedResults& results);
 /// {"benches": […], "published_runs": […]}, each in the shape in which it is recorded and replayed.
 boost::json::object to_json(const RecordedResults& results);

@@ -3,13 +3,22 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <string_view>
 
 #include "harness/base/text.h"
 
 namespace rekernel {
 
 namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::size_t least_columns = 40;  ///< narrower terminals break the lines themselves
+
+}  // namespace
 
 void add_table_options(po::options_description& options) {
   options.add_options()("wide", po::bool_switch(),
@@ -19,16 +28,29 @@ void add_table_options(po::options_description& options) {
 
 std::string TableFormat::shown(const Table& table) const {
   if (csv) return to_csv(table);
-  std::string text = to_text(table, style);
-  const std::vector<std::string> missing = left_out(table, style);
-  if (!missing.empty()) {
-    text += "\n" + words("Left out for want of room: " + joined(missing) + ". --wide shows them.");
+  const TableText laid = laid_out(table, style);
+  std::string text = laid.text;
+  if (laid.shortened && !table.legend.empty()) text += "\n" + words(table.legend + ".");
+  if (!laid.left_out.empty()) {
+    text += "\n" +
+            words("Left out for want of room: " + joined(laid.left_out) + ". --wide shows them.");
   }
   return text;
 }
 
 std::string TableFormat::words(const std::string& text) const {
-  return csv ? "" : wrapped(text, style.width) + "\n";
+  // A table may be as wide as the terminal; nobody reads lines of words that are.
+  const std::size_t columns = style.width == 0 ? 0 : std::min(style.width, page_columns);
+  return csv ? "" : wrapped(text, columns) + "\n";
+}
+
+std::size_t output_columns(std::size_t terminal, const char* variable) {
+  if (terminal > 0) return std::max(terminal, least_columns);
+  std::size_t columns = 0;
+  const std::string_view text = variable ? variable : "";
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  const bool good = failure == std::errc() && end == text.data() + text.size() && columns > 0;
+  return good ? std::max(columns, least_columns) : page_columns;
 }
 
 TextStyle terminal_style() {
@@ -38,10 +60,9 @@ TextStyle terminal_style() {
   const char* const kind = ::getenv("TERM");
   style.colour =
       terminal && (!no_color || *no_color == '\0') && kind && std::string_view(kind) != "dumb";
-  if (winsize size{}; terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
-    constexpr std::size_t least = 40;
-    if (size.ws_col >= least && size.ws_col < style.width) style.width = size.ws_col;
-  }
+  winsize size{};
+  const bool told = terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  style.width = output_columns(told ? size.ws_col : 0, ::getenv("COLUMNS"));
   return style;
 }
 

@@ -15,13 +15,16 @@ struct TableFormat {
   TextStyle style;
   bool csv = false;
 
-  /// The table, and under it, if columns were left out, their names.
+  /// The table, and under it what shortened cells mean and which columns were left out.
   std::string shown(const Table& table) const;
   /// Words under a table: none in CSV.
   std::string words(const std::string& text) const;
 };
+/// How long lines may get: as wide as the terminal (0: standard output is none); else as the
+/// variable COLUMNS says, if it is a number; else page_columns. At least 40.
+std::size_t output_columns(std::size_t terminal, const char* variable);
 /// For this standard output: colours only on a terminal, and none where NO_COLOR is set
-/// (no-color.org); lines of at most 100 columns, or of a narrower terminal's.
+/// (no-color.org); lines as output_columns() says.
 TextStyle terminal_style();
 /// The same, as the options ask.
 TableFormat table_format(const ParsedArguments& parsed);

@@ -38,6 +38,14 @@ std::string statuses_text(const RoundRow& row) {
   return text;
 }
 
+/// How many of a round's candidates ended so.
+int count_of(const RoundRow& row, Status status) {
+  for (const auto& [name, count] : row.statuses) {
+    if (name == to_string(status)) return count;
+  }
+  return 0;
+}
+
 /// Adds a candidate to its round's row.
 void count(RoundRow& row, const ReplayedCandidate& candidate, std::map<std::string, int>& statuses,
            std::int64_t& best_cost, bool gpus_differ) {
@@ -198,21 +206,39 @@ SearchMetrics search_metrics(const ReplayedSearch& search) {
 Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
   const bool published = search.header.published.has_value();
   Table table;
-  table.columns = {
-      {.heading = "round", .right_aligned = true},
-      {.heading = "idea", .wraps = true},
-      {.heading = "best ms", .right_aligned = true},
-      {.heading = "% of reference", .right_aligned = true, .short_heading = "% of ref."},
-      {.heading = "best so far", .right_aligned = true, .rank = 1, .short_heading = "so far"}};
-  if (today) table.columns.push_back({.heading = "today ms", .right_aligned = true});
-  if (published) {
-    table.columns.push_back(
-        {.heading = "published ms", .right_aligned = true, .short_heading = "publ. ms"});
-    table.columns.push_back(
-        {.heading = "published %", .right_aligned = true, .short_heading = "publ. %"});
-    table.columns.push_back({.heading = "published ms give", .right_aligned = true, .rank = 2});
+  table.columns = {{.heading = "round", .right_aligned = true, .readers = Readers::people},
+                   {.heading = "idea", .wraps = true},
+                   {.heading = "best ms", .right_aligned = true, .csv = "best_ms"},
+                   {.heading = "% of reference",
+                    .right_aligned = true,
+                    .short_heading = "% of ref.",
+                    .csv = "percent_of_reference"},
+                   {.heading = "best so far",
+                    .right_aligned = true,
+                    .rank = 1,
+                    .short_heading = "so far",
+                    .csv = "best_so_far_ms"}};
+  if (today) {
+    table.columns.push_back({.heading = "today ms", .right_aligned = true, .csv = "today_ms"});
   }
-  table.columns.push_back({.heading = "candidates", .wraps = true});
+  if (published) {
+    table.columns.push_back({.heading = "published ms",
+                             .right_aligned = true,
+                             .short_heading = "publ. ms",
+                             .csv = "published_ms"});
+    table.columns.push_back({.heading = "published %",
+                             .right_aligned = true,
+                             .short_heading = "publ. %",
+                             .csv = "published_percent"});
+    table.columns.push_back({.heading = "published ms give",
+                             .right_aligned = true,
+                             .rank = 2,
+                             .csv = "percent_of_published_ms"});
+  }
+  table.columns.push_back({.heading = "candidates", .wraps = true, .readers = Readers::people});
+  table.columns.push_back({.heading = "round", .readers = Readers::programs});
+  table.columns.push_back({.heading = "candidates", .readers = Readers::programs});
+  table.columns.push_back({.heading = "passed", .readers = Readers::programs});
   for (const RoundRow& row : round_rows(search, today)) {
     std::vector<std::string> cells{
         row.round < search.header.settings.first_round ? "seeds" : std::to_string(row.round),
@@ -226,6 +252,9 @@ Table round_table(const ReplayedSearch& search, const Remeasurement* today) {
       cells.push_back(there ? percent_of_permille(published_permille(search.header, *there)) : "");
     }
     cells.push_back(statuses_text(row));
+    cells.push_back(std::to_string(row.round));
+    cells.push_back(std::to_string(row.candidates));
+    cells.push_back(std::to_string(count_of(row, Status::passed)));
     table.rows.push_back(std::move(cells));
   }
   return table;
@@ -236,13 +265,16 @@ Table remeasured_table(const ReplayedSearch& search, const Remeasurement& today)
   table.columns = {
       {.heading = "candidate"},
       {.heading = "idea", .wraps = true},
-      {.heading = "recorded", .good = to_string(Status::passed)},
-      {.heading = "ms", .right_aligned = true},
-      {.heading = "%", .right_aligned = true, .rank = 1},
-      {.heading = "today", .good = to_string(Status::passed)},
-      {.heading = "today ms", .right_aligned = true},
-      {.heading = "today %", .right_aligned = true, .rank = 1},
-      {.heading = "today ÷ recorded", .right_aligned = true, .short_heading = "ratio"}};
+      {.heading = "recorded", .good = to_string(Status::passed), .csv = "recorded_status"},
+      {.heading = "ms", .right_aligned = true, .csv = "recorded_ms"},
+      {.heading = "%", .right_aligned = true, .rank = 1, .csv = "recorded_percent_of_reference"},
+      {.heading = "today", .good = to_string(Status::passed), .csv = "today_status"},
+      {.heading = "today ms", .right_aligned = true, .csv = "today_ms"},
+      {.heading = "today %", .right_aligned = true, .rank = 1, .csv = "today_percent_of_reference"},
+      {.heading = "today ÷ recorded",
+       .right_aligned = true,
+       .short_heading = "ratio",
+       .csv = "today_over_recorded"}};
   for (std::size_t i = 0; i < search.candidates.size(); ++i) {
     const ReplayedCandidate& candidate = search.candidates[i];
     const Outcome& then = candidate.outcome;

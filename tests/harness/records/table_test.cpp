@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/records/cell_text.h"
+
 namespace rekernel {
 namespace {
 
@@ -32,19 +34,23 @@ Table of_four_columns() {
 
 TEST(Table, ShortHeadingsAndCutsComeBeforeColumnsAreLeftOut) {
   Table table = of_four_columns();
-  table.columns[0].cut = true;
-  EXPECT_EQ(to_text(table, {.width = 36}),
+  table.columns[0].shortened = shortened_verdict;
+  const TableText laid = laid_out(table, {.width = 36});
+  EXPECT_EQ(laid.text,
             "name     %  seldom      sometimes\n"
             "first    1  aaaaaaaaaa  bbbbbbbbbb\n"
             "second  20  c           d\n");
-  EXPECT_TRUE(left_out(table, {.width = 36}).empty());
+  EXPECT_TRUE(laid.left_out.empty());
+  EXPECT_TRUE(laid.shortened);
+  EXPECT_FALSE(laid_out(table, any_width).shortened);
 }
 
 TEST(Table, ColumnsOfTheHighestRankAreLeftOutFirst) {
   const Table table = of_four_columns();
-  EXPECT_EQ(left_out(table, any_width), std::vector<std::string>{});
-  EXPECT_EQ(left_out(table, {.width = 40}), std::vector<std::string>{"seldom"});
-  EXPECT_EQ(left_out(table, {.width = 20}), (std::vector<std::string>{"seldom", "sometimes"}));
+  EXPECT_EQ(laid_out(table, any_width).left_out, std::vector<std::string>{});
+  EXPECT_EQ(laid_out(table, {.width = 40}).left_out, std::vector<std::string>{"seldom"});
+  EXPECT_EQ(laid_out(table, {.width = 20}).left_out,
+            (std::vector<std::string>{"seldom", "sometimes"}));
   // What must stay stays, also where it does not fit.
   EXPECT_EQ(to_text(table, {.width = 5}),
             "name               %\nfirst              1\nsecond: a remark  20\n");
@@ -88,6 +94,38 @@ TEST(Table, CellsCannotSpeakToATerminal) {
 TEST(Table, CsvQuotesWhatWouldEndAField) {
   const Table table{{{"a, b"}, {"c"}}, {{"say \"x\"", "two\nlines"}, {"plain", ""}}};
   EXPECT_EQ(to_csv(table), "\"a, b\",c\n\"say \"\"x\"\"\",\"two\nlines\"\nplain,\n");
+}
+
+TEST(Table, BadgesShrinkToLettersAndOtherTextsToTheStatus) {
+  EXPECT_EQ(shortened_verdict("passed: strict, deterministic"), "passed: sd");
+  EXPECT_EQ(shortened_verdict("passed"), "passed");
+  EXPECT_EQ(shortened_verdict("stale: the kernel is not robust"), "stale");
+  EXPECT_EQ(badge_legend(), "s strict, r robust, d deterministic");
+}
+
+TEST(Table, WideAndCombiningCharactersKeepTheColumnsStraight) {
+  if (terminal_columns("核") != 2) GTEST_SKIP() << "this machine has no locale C.UTF-8";
+  const Table table{{{"name"}, {"ms", true}},
+                    {{"核函数", "1"}, {"e\xcc\x81t", "2"}, {"plain", "3"}}};
+  EXPECT_EQ(to_text(table), "name    ms\n核函数   1\ne\xcc\x81t       2\nplain    3\n");
+  const Table wrapped{{{.heading = "idea", .wraps = true}}, {{"核函数核函数核函数核函数核"}}};
+  EXPECT_EQ(to_text(wrapped, {.width = 25}), "idea\n核函数核函数核函数核函数\n核\n");
+}
+
+TEST(Table, PeopleAndProgramsHaveColumnsOfTheirOwn) {
+  const Table table{{{.heading = "kernel"},
+                     {.heading = "time", .readers = Readers::people},
+                     {.heading = "share", .csv = "share_percent"},
+                     {.heading = "time_ms", .readers = Readers::programs}},
+                    {{"a", "1.5 ± 0.1", "57.4%", "1.5"}, {"b", no_cell, no_cell, ""}}};
+  EXPECT_EQ(to_text(table),
+            "kernel  time       share\na       1.5 ± 0.1  57.4%\nb       –          –\n");
+  EXPECT_EQ(to_csv(table), "kernel,share_percent,time_ms\na,57.4,1.5\nb,,\n");
+  EXPECT_EQ(to_markdown(table).find("time_ms"), std::string::npos);
+}
+
+TEST(Table, AnEmptyFirstCellOfCsvKeepsItsPlace) {
+  EXPECT_EQ(to_csv({{{"a"}, {"b"}}, {{"", "1"}}}), "a,b\n,1\n");
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ SearchObserver examined(SearchObserver observer, EvaluationExaminer& examiner) {
   observer.candidate = [&examiner,
                         observe = std::move(observer.candidate)](const CandidateReport& report) {
     examiner.examine(report);
-    observe(report);
+    if (observe) observe(report);
   };
   return observer;
 }
@@ -125,32 +125,36 @@ SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
   return observer;
 }
 
-Replay replay_exactly(const fs::path& path, KeepCandidates keep, Unfinished unfinished) {
-  Replay replay;
+namespace {
+
+/// Replays into `replay`, whose header is there before the observer is made.
+void replay_into(Replay& replay, const fs::path& path,
+                 const std::function<SearchObserver(const Header&)>& make_observer,
+                 Unfinished unfinished) {
   const bool open_end = unfinished == Unfinished::accepted;
   Result<Trajectory> trajectory = Trajectory::open(
       path, open_end ? Trajectory::Access::read_unfinished : Trajectory::Access::read);
   if (!trajectory) {
     replay.interruption = Interruption{Kind::bad_file, trajectory.error().message};
-    return replay;
+    return;
   }
   const Result<const json::object*> first = trajectory->peek();
   if (!first || !*first) {
     replay.interruption =
         Interruption{Kind::bad_file, first ? path.string() + ": no header" : first.error().message};
-    return replay;
+    return;
   }
   Result<Header> header = header_from_json(**first, path.string() + ": line 1");
   if (!header) {
     replay.interruption = Interruption{Kind::bad_file, header.error().message};
-    return replay;
+    return;
   }
   replay.search.header = std::move(*header);
   EndOfRecording end(*trajectory);
   EvaluationExaminer examiner(replay.search.header);
   SearchEnd result =
       run_search(replay.search.header, {*trajectory, nullptr, end, end, [] { return false; },
-                                        examined(collect_into(replay.search, keep), examiner)});
+                                        examined(make_observer(replay.search.header), examiner)});
   replay.search.stop_reason = result.reason;
   replay.search.stop_note = result.note;
   replay.search.events = trajectory->line();
@@ -167,6 +171,22 @@ Replay replay_exactly(const fs::path& path, KeepCandidates keep, Unfinished unfi
     std::string& message = replay.interruption->message;
     message += (message.empty() ? "" : "\n") + path.string() + ": " + line;
   }
+}
+
+}  // namespace
+
+Replay replay_exactly(const fs::path& path, KeepCandidates keep, Unfinished unfinished) {
+  Replay replay;
+  const auto collect = [&](const Header&) { return collect_into(replay.search, keep); };
+  replay_into(replay, path, collect, unfinished);
+  return replay;
+}
+
+Replay replay_observed(const fs::path& path,
+                       const std::function<SearchObserver(const Header&)>& make_observer,
+                       Unfinished unfinished) {
+  Replay replay;
+  replay_into(replay, path, make_observer, unfinished);
   return replay;
 }
 

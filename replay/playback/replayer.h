@@ -95,6 +95,14 @@ Replay replay_exactly(const std::filesystem::path& trajectory,
                       KeepCandidates keep = KeepCandidates::no,
                       Unfinished unfinished = Unfinished::refused);
 
+/// The same replay for whoever keeps other things of it: the observer is made once the header is
+/// known, and sees the search as it goes, so that memory does not grow with candidates. Of the
+/// result, `search` has the header, the end and the number of events alone. What the observer saw
+/// counts only if there is no interruption.
+Replay replay_observed(const std::filesystem::path& trajectory,
+                       const std::function<SearchObserver(const Header&)>& make_observer,
+                       Unfinished unfinished = Unfinished::refused);
+
 /// A round whose survivors would be others with today's verdicts and times.
 struct ChangedChoice {
   int round = 0;

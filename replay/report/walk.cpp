@@ -302,23 +302,28 @@ class Walk {
 
 }  // namespace
 
+Result<ChangeOfParent> change_between(const NamedCandidate& parent, const NamedCandidate& child) {
+  const auto difference = [&](const std::string& file, const std::string& before,
+                              const std::string& after) {
+    return unified_difference({parent.id + "/" + file, before}, {child.id + "/" + file, after});
+  };
+  Result<std::string> source = difference(
+      code_file(Language::cuda), parent.candidate.program.source, child.candidate.program.source);
+  if (!source) return source.error();
+  Result<std::string> plan =
+      difference("kernel.json", plan_that_runs(parent.candidate), plan_that_runs(child.candidate));
+  if (!plan) return plan.error();
+  return ChangeOfParent{parent.id, std::move(*source), std::move(*plan)};
+}
+
 Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& search,
                                                        const ReplayedCandidate& candidate) {
   const ReplayedCandidate* parent = candidate.candidate ? parent_of(search, candidate) : nullptr;
   if (!parent) return std::optional<ChangeOfParent>();
-  const auto difference = [&](const std::string& file, const std::string& before,
-                              const std::string& after) {
-    return unified_difference({parent->id + "/" + file, before},
-                              {candidate.id + "/" + file, after});
-  };
-  Result<std::string> source =
-      difference(code_file(Language::cuda), parent->candidate->program.source,
-                 candidate.candidate->program.source);
-  if (!source) return source.error();
-  Result<std::string> plan = difference("kernel.json", plan_that_runs(*parent->candidate),
-                                        plan_that_runs(*candidate.candidate));
-  if (!plan) return plan.error();
-  return std::optional(ChangeOfParent{parent->id, std::move(*source), std::move(*plan)});
+  Result<ChangeOfParent> change =
+      change_between({parent->id, *parent->candidate}, {candidate.id, *candidate.candidate});
+  if (!change) return change.error();
+  return std::optional(std::move(*change));
 }
 
 Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,

@@ -22,6 +22,15 @@ struct ChangeOfParent {
   std::string plan;
 };
 
+/// A candidate and what its search calls it.
+struct NamedCandidate {
+  std::string id;
+  const Candidate& candidate;
+};
+
+/// What `child` changed of `parent`. Fails where GNU diff is missing.
+Result<ChangeOfParent> change_between(const NamedCandidate& parent, const NamedCandidate& child);
+
 /// Nothing where the candidate has no such parent, or no code. Needs a replay that kept the
 /// candidates. Fails where GNU diff is missing.
 Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& search,

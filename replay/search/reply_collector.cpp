@@ -92,7 +92,8 @@ std::optional<ReplyCollector::Answer> ReplyCollector::recorded_answer(ReplyKind 
     ReadReply read = read_reply(kind, std::move(*reply));
     if (!refused) return answer_of({}, std::move(read));
     const std::string reason = read.unusable();
-    put_reply(request, unusable_event(request, read.reply, ++asking.recorded, reason), reason);
+    put_reply(request, read.reply, unusable_event(request, read.reply, ++asking.recorded, reason),
+              reason);
     if (!recording_.going()) break;
   }
   return std::nullopt;
@@ -187,21 +188,22 @@ void ReplyCollector::keep(const ModelRequest& request, json::object event) {
 
 void ReplyCollector::put_answer(const ModelRequest& request, int recorded, const Answer& answer) {
   for (const Refused& refused : answer.refused) {
-    put_reply(request, unusable_event(request, refused.reply, ++recorded, refused.reason),
-              refused.reason);
+    put_reply(request, refused.reply,
+              unusable_event(request, refused.reply, ++recorded, refused.reason), refused.reason);
   }
-  put_reply(request, response_event(request, answer.reply->reply), "");
+  put_reply(request, answer.reply->reply, response_event(request, answer.reply->reply), "");
 }
 
-void ReplyCollector::put_reply(const ModelRequest& request, const json::object& event,
-                               const std::string& unusable) {
+void ReplyCollector::put_reply(const ModelRequest& request, const ModelReply& reply,
+                               const json::object& event, const std::string& unusable) {
   recording_.put(event);
   if (!recording_.going()) return;
   const TokenCount tokens = tokens_in(event);
   tokens_.prompt += tokens.prompt;
   tokens_.completion += tokens.completion;
   if (around_.observer.reply) {
-    around_.observer.reply({request.id, request.model, unusable, tokens.prompt, tokens.completion});
+    around_.observer.reply(
+        {request.id, request.model, &reply, unusable, tokens.prompt, tokens.completion});
   }
 }
 

@@ -82,8 +82,8 @@ class ReplyCollector {
   void keep(const ModelRequest& request, boost::json::object event);
 
   void put_answer(const ModelRequest& request, int recorded, const Answer& answer);
-  void put_reply(const ModelRequest& request, const boost::json::object& event,
-                 const std::string& unusable);
+  void put_reply(const ModelRequest& request, const ModelReply& reply,
+                 const boost::json::object& event, const std::string& unusable);
   bool gives_up();
 
   const Settings& settings_;

@@ -140,6 +140,7 @@ class Search {
     // The search may have stopped here and gone on with a plan.
     if (std::vector<Idea> planned = planned_ideas(round); !planned.empty()) return planned;
     recording_.put(request_event(round, "ideas", requests[0], parts));
+    tell_of_request({ReplyKind::ideas, round, requests.data(), &parts, nullptr});
     around_.observer.show("round " + std::to_string(round) + ": asking for ideas");
     std::vector<Idea> ideas;
     replies_.collect(ReplyKind::ideas, requests, [&](std::size_t, ReadReply& reply) {
@@ -172,6 +173,10 @@ class Search {
     return settings_.models[turn % settings_.models.size()].name;
   }
 
+  void tell_of_request(const RequestReport& report) const {
+    if (recording_.going() && around_.observer.request) around_.observer.request(report);
+  }
+
   // ── Kernels ──────────────────────────────────────────────────────────────────────────────────
 
   std::vector<WaveItem> write_kernels(int round, const std::vector<IdeaInRound>& ideas) {
@@ -196,6 +201,7 @@ class Search {
       json::object event = request_event(round, "kernel", requests[i], parts);
       event["idea"] = wave[i].idea.title;
       recording_.put(event);
+      tell_of_request({ReplyKind::kernel, round, &requests[i], &parts, &wave[i].idea});
     }
     around_.observer.show("round " + std::to_string(round) + ": asking for " +
                           std::to_string(requests.size()) + " kernels");

@@ -10,6 +10,8 @@
 #include "harness/candidate/candidate.h"
 #include "replay/evaluator/evaluator.h"
 #include "replay/model/model.h"
+#include "replay/search/prompt.h"
+#include "replay/search/read_reply.h"
 #include "replay/search/reply.h"
 #include "replay/search/selection.h"
 #include "replay/trajectory/continuation.h"
@@ -38,11 +40,22 @@ struct SelectionReport {
   Selection selection;
 };
 
+/// A request whose event is in the trajectory. What it points to stays during the call; the prompt
+/// may be copied, which costs little.
+struct RequestReport {
+  ReplyKind kind = ReplyKind::ideas;
+  int round = 0;
+  const ModelRequest* request = nullptr;
+  const PromptParts* parts = nullptr;  ///< what its prompt shows
+  const Idea* idea = nullptr;          ///< null for a request for ideas
+};
+
 /// A reply whose event is in the trajectory.
 struct ReplyReport {
   std::string id;  ///< of its request
   std::string model;
-  std::string unusable;  ///< why it was asked for again; empty if it was taken
+  const ModelReply* reply = nullptr;  ///< during the call
+  std::string unusable;               ///< why it was asked for again; empty if it was taken
   std::int64_t prompt_tokens = 0;
   std::int64_t completion_tokens = 0;
 };
@@ -51,6 +64,7 @@ struct ReplyReport {
 struct SearchObserver {
   std::function<void(const CandidateReport&)> candidate;
   std::function<void(const SelectionReport&)> selection;
+  std::function<void(const RequestReport&)> request;
   std::function<void(const ReplyReport&)> reply;
   std::function<void(const std::string&)> progress;  ///< what is being done now
   std::function<void(const std::string&)> say;       ///< what a person should know of

@@ -120,7 +120,8 @@ class InABrowser(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         scratch = Path(cls.scratch.name)
         cls.data, cls.folder = reports.of_the_project(PROGRAM, scratch, MADE)
-        small = {**cls.data, "kernels": cls.data["kernels"][:2], "searches": cls.data["searches"][:1],
+        small = {**cls.data, "kernels": cls.data["kernels"][:2], "problems": cls.data["problems"][:12],
+                 "searches": cls.data["searches"][:1],
                  "gallery": {key: value[:3] for key, value in cls.data["gallery"].items()}}
         cls.hostile = scratch / "hostile"
         made = reports.generate(hostile(json.loads(json.dumps(small))), cls.hostile)
@@ -151,15 +152,17 @@ class InABrowser(unittest.TestCase):
                                 ".every((one) => one.childElementCount > 0)")
 
     def pages(self):
-        """All but kernels' pages, of which those of plans that differ stand for the rest."""
+        """Of kernels' pages those of plans that differ, of problems' pages one of each group; all others."""
         stand_for = {}
         for kernel in self.data["kernels"]:
             plan = kernel["plan"]
             of_a_search = bool(kernel["origin"]["trajectory"])
             stand_for.setdefault((len(plan["launches"]), "memset" in str(plan), of_a_search),
                                  f"kernels/{kernel['problem']}/{kernel['name']}.html")
+        for problem in self.data["problems"]:
+            stand_for.setdefault(problem["group"], f"problems/{problem['id']}.html")
         return [page for page in reports.pages_of(self.folder)
-                if page.parent.parent.name != "kernels" or
+                if not {"kernels", "problems"} & {page.parent.name, page.parent.parent.name} or
                 str(page.relative_to(self.folder)) in stand_for.values()]
 
     def test_every_page_opens_without_an_error_and_its_charts_have_as_many_marks_as_the_data(self):

@@ -24,6 +24,11 @@ def hostile(data, seed=0):
     def text(before):
         return f"{before} {HOSTILE[next(words) % len(HOSTILE)]}"
 
+    for problem in data["problems"][:4]:
+        problem["title"] = text(problem["title"])
+        problem["pytorch"] = text(problem["pytorch"])
+        problem["definition"] = [text(one) for one in problem["definition"]]
+        problem["file"] = " ".join(HOSTILE) + problem["file"]
     for kernel in data["kernels"]:
         kernel["idea"] = text(kernel["idea"])
         kernel["source"] = "// " + " ".join(HOSTILE) + "\n" + kernel["source"]

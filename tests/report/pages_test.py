@@ -17,7 +17,7 @@ from hostile import hostile
 
 MADE = reports.take_option("--made")
 PROGRAM = str(Path(sys.argv.pop(1)).resolve())
-MOST_BYTES = 5_000_000
+MOST_BYTES = 7_000_000
 
 class Tags(html.parser.HTMLParser):
     """The elements of a page, and where they lead."""
@@ -53,7 +53,7 @@ class Committed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
-        _, cls.folder = reports.of_the_project(PROGRAM, Path(cls.scratch.name), MADE)
+        cls.data, cls.folder = reports.of_the_project(PROGRAM, Path(cls.scratch.name), MADE)
 
     @classmethod
     def tearDownClass(cls):
@@ -72,6 +72,19 @@ class Committed(unittest.TestCase):
 
     def test_it_is_small(self):
         self.assertLess(sum(map(len, reports.contents(self.folder).values())), MOST_BYTES)
+
+    def test_every_problem_has_a_page_with_its_definition_and_what_is_recorded(self):
+        listed = (self.folder / "problems.html").read_text()
+        recorded = {row["problem"]: row for device in self.data["devices"]
+                    for row in device["of_definitions"]["mutants"]}
+        self.assertGreater(len(recorded), 100)
+        for problem in self.data["problems"]:
+            self.assertIn(f'href="problems/{problem["id"]}.html"', listed)
+            page = html.unescape((self.folder / "problems" / f"{problem['id']}.html").read_text())
+            for statement in problem["definition"]:
+                self.assertIn(statement, page)
+            for kind in recorded[problem["id"]]["kinds"]:
+                self.assertIn(f">{kind}</th>", page, problem["id"])
 
     def test_every_link_within_leads_somewhere_and_nothing_is_loaded_from_elsewhere(self):
         for page in reports.pages_of(self.folder):

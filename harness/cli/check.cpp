@@ -4,6 +4,8 @@
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/explain/launch_use.h"
+#include "harness/explain/subject.h"
 #include "harness/project/candidates.h"
 #include "harness/project/compile_all.h"
 #include "harness/project/root.h"
@@ -17,10 +19,11 @@ namespace po = boost::program_options;
 
 namespace {
 
-Result<std::vector<Candidate>> named_candidates(const std::vector<std::string>& directories) {
+/// Folders, or PROBLEM/NAME of committed kernels.
+Result<std::vector<Candidate>> named_candidates(const std::vector<std::string>& names) {
   std::vector<Candidate> candidates;
-  for (const std::string& directory : directories) {
-    Result<Candidate> candidate = load_candidate(directory);
+  for (const std::string& name : names) {
+    Result<Candidate> candidate = load_candidate(candidate_folder(project_root(), name));
     if (!candidate) return candidate.error();
     candidates.push_back(std::move(*candidate));
   }
@@ -31,8 +34,9 @@ Result<std::vector<Candidate>> named_candidates(const std::vector<std::string>& 
 
 int check_command(const std::vector<std::string>& arguments) {
   po::options_description options;
-  options.add_options()("directory", po::value<std::vector<std::string>>(),
-                        "candidate folders; every committed one by default")(
+  options.add_options()(
+      "directory", po::value<std::vector<std::string>>(),
+      "candidate folders, or PROBLEM/NAME of committed kernels; all of those by default")(
       "json", po::bool_switch(), "print the findings as JSON");
   add_table_options(options);
   po::positional_options_description positional;
@@ -50,9 +54,13 @@ int check_command(const std::vector<std::string>& arguments) {
   if (!compiler) return bad_input(compiler.error());
 
   const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
+  const std::vector<std::string> refused = refused_launches(*candidates, checks);
   std::cout << (parsed.flag("json") ? pretty_json(compile_json(checks))
                                     : compile_text(checks, table_format(parsed)));
-  return all_compile(checks) ? exit_good : exit_verdict_failed;
+  // Beside JSON and CSV, which have a place for what the compiler says alone.
+  std::ostream& words = parsed.flag("json") || parsed.flag("csv") ? std::cerr : std::cout;
+  for (const std::string& line : refused) words << line << "\n";
+  return all_compile(checks) && refused.empty() ? exit_good : exit_verdict_failed;
 }
 
 int compile_worker_command(const std::vector<std::string>&) { return run_compile_worker(); }

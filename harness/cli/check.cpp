@@ -4,6 +4,8 @@
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/explain/launch_use.h"
+#include "harness/explain/subject.h"
 #include "harness/project/candidates.h"
 #include "harness/project/compile_all.h"
 #include "harness/project/root.h"
@@ -37,9 +39,13 @@ int check_command(const std::vector<std::string>& arguments) {
   if (!compiler) return bad_input(compiler.error());
 
   const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
+  const std::vector<std::string> refused = refused_launches(*candidates, checks);
   std::cout << (parsed.flag("json") ? pretty_json(compile_json(checks))
                                     : compile_text(checks, table_format(parsed)));
-  return all_compile(checks) ? exit_good : exit_verdict_failed;
+  // Beside JSON and CSV, which have a place for what the compiler says alone.
+  std::ostream& words = parsed.flag("json") || parsed.flag("csv") ? std::cerr : std::cout;
+  for (const std::string& line : refused) words << line << "\n";
+  return all_compile(checks) && refused.empty() ? exit_good : exit_verdict_failed;
 }
 
 int compile_worker_command(const std::vector<std::string>&) { return run_compile_worker(); }

@@ -21,8 +21,10 @@ int evaluate_job_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 int errors_command(const std::vector<std::string>& arguments);
 int evaluate_command(const std::vector<std::string>& arguments);
+int explain_command(const std::vector<std::string>& arguments);
 int export_command(const std::vector<std::string>& arguments);
 int list_command(const std::vector<std::string>& arguments);
+int listing_worker_command(const std::vector<std::string>& arguments);
 int new_command(const std::vector<std::string>& arguments);
 int blinding_command(const std::vector<std::string>& arguments);
 int noise_command(const std::vector<std::string>& arguments);
@@ -34,6 +36,7 @@ int reproduce_command(const std::vector<std::string>& arguments);
 int results_command(const std::vector<std::string>& arguments);
 int runner_worker_command(const std::vector<std::string>& arguments);
 int search_command(const std::vector<std::string>& arguments);
+int show_command(const std::vector<std::string>& arguments);
 int verify_command(const std::vector<std::string>& arguments);
 
 }  // namespace rekernel

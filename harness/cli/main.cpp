@@ -15,9 +15,13 @@ using rekernel::Command;
 constexpr std::array commands{
     Command{"doctor", "what this machine has, and what that allows", rekernel::doctor_command},
     Command{"list", "problems, references, kernels and trajectories", rekernel::list_command},
+    Command{"show", "one problem or kernel: what it asks, how fast it could be, how fast it is",
+            rekernel::show_command},
     Command{"problem", "check a problem's file; compare definitions with PyTorch",
             rekernel::problem_command},
     Command{"check", "validate and compile candidates; needs no GPU", rekernel::check_command},
+    Command{"explain", "why a candidate is refused or slow, and what to change",
+            rekernel::explain_command},
     Command{"bench", "judge and time the committed kernels on this GPU", rekernel::bench_command},
     Command{"reproduce", "the table of % of reference: measured, or recorded without a GPU",
             rekernel::reproduce_command},
@@ -44,6 +48,7 @@ constexpr std::array commands{
 constexpr std::array workers{
     Command{"evaluate-job", "", rekernel::evaluate_job_command},
     Command{"compile-worker", "", rekernel::compile_worker_command},
+    Command{"listing-worker", "", rekernel::listing_worker_command},
     Command{"referee-worker", "", rekernel::referee_worker_command},
     Command{"runner-worker", "", rekernel::runner_worker_command},
 };

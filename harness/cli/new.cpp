@@ -49,7 +49,10 @@ int new_command(const std::vector<std::string>& arguments) {
     return bad_input(written.error());
   }
   std::cout << "made " << folder.string() << "; next: rekernel check " << folder.string()
-            << " && rekernel evaluate " << folder.string() << "\n";
+            << " && rekernel evaluate " << folder.string() << "\n"
+            << "kernel.json's keys: `rekernel show plan`, or generated/PLAN.md with "
+               "kernel.schema.json for editors; the problem: `rekernel show "
+            << (*problem)->id << "`\n";
   return exit_good;
 }
 

@@ -11,6 +11,7 @@
 #include "harness/base/utf8.h"
 #include "harness/cli/command.h"
 #include "harness/compile/compiler_message.h"
+#include "harness/explain/launch_use.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
 #include "harness/project/compile_all.h"
@@ -115,9 +116,13 @@ Result<Ok> check_results(const std::filesystem::path& root,
   return Ok{};
 }
 
-void check_compilation(const std::vector<CompileCheck>& checks, Complaints& complaints) {
+void check_compilation(const std::vector<Candidate>& candidates,
+                       const std::vector<CompileCheck>& checks, Complaints& complaints) {
   for (const CompilerWords& failure : compile_failures(checks)) {
     complaints.push_back(failure.where() + ": " + headline(failure.text));
+  }
+  for (std::string& line : refused_launches(candidates, checks)) {
+    complaints.push_back(std::move(line));
   }
 }
 
@@ -240,7 +245,7 @@ int verify_project(const std::filesystem::path& root) {
 
   Complaints complaints;
   const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
-  check_compilation(checks, complaints);
+  check_compilation(*candidates, checks, complaints);
   check_published_problems_have_kernels(*candidates, complaints);
   const RecordedCandidates recorded = check_trajectories(root, *candidates, complaints);
   if (Result<Ok> read = check_results(root, *candidates, recorded, complaints); !read) {

@@ -52,11 +52,6 @@ std::vector<CompilerWords> grouped(const std::vector<CompileCheck>& checks, Text
   return groups;
 }
 
-std::vector<CompilerWords> compiler_warnings(const std::vector<CompileCheck>& checks) {
-  const auto warnings = [](const CompileCheck& check) { return check.warnings; };
-  return grouped(checks, warnings, warnings);
-}
-
 }  // namespace
 
 std::string CompilerWords::where() const { return candidate + " for " + joined(targets); }
@@ -66,6 +61,11 @@ std::vector<CompilerWords> compile_failures(const std::vector<CompileCheck>& che
     return for_any_target(check.error, check.target);
   };
   return grouped(checks, error, [&](const CompileCheck& check) { return headline(error(check)); });
+}
+
+std::vector<CompilerWords> compile_warnings(const std::vector<CompileCheck>& checks) {
+  const auto warnings = [](const CompileCheck& check) { return check.warnings; };
+  return grouped(checks, warnings, warnings);
 }
 
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
@@ -165,7 +165,7 @@ std::string compile_text(const std::vector<CompileCheck>& checks, const TableFor
   for (const CompilerWords& failure : compile_failures(checks)) {
     text += failure.where() + ": " + told_message(failure.text);
   }
-  for (const CompilerWords& warnings : compiler_warnings(checks)) {
+  for (const CompilerWords& warnings : compile_warnings(checks)) {
     text += warnings.where() + ": warnings:\n" + quoted_lines(warnings.text);
   }
   return text + skipped_text(checks);

@@ -32,6 +32,8 @@ struct CompilerWords {
 
 /// Each error once, in the checks' order.
 std::vector<CompilerWords> compile_failures(const std::vector<CompileCheck>& checks);
+/// The same of warnings.
+std::vector<CompilerWords> compile_warnings(const std::vector<CompileCheck>& checks);
 
 struct CompileJob {
   const Candidate* candidate = nullptr;

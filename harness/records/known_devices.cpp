@@ -64,6 +64,8 @@ double KnownDevice::memory_bytes_per_s() const {
   return 2.0 * 1e3 * static_cast<double>(memory_clock_khz) * (memory_bus_bits / 8.0);
 }
 
+std::span<const KnownDevice> all_known_devices() { return known_devices; }
+
 const KnownDevice* find_known_device(std::string_view name) {
   const auto* found = std::find_if(known_devices.begin(), known_devices.end(),
                                    [&](const KnownDevice& one) { return one.name == name; });

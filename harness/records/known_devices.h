@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct KnownDevice {
   double memory_bytes_per_s() const;
 };
 
+std::span<const KnownDevice> all_known_devices();
 /// Nothing for a device that no maintainer has looked at.
 const KnownDevice* find_known_device(std::string_view name);
 

@@ -1,10 +1,10 @@
 #include "replay/search/fixed_texts.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "harness/base/text.h"
 #include "harness/candidate/arch.h"
+#include "harness/plan/plan_texts.h"
 
 namespace rekernel {
 namespace {
@@ -18,40 +18,6 @@ std::string shape_text(const Tensor& tensor) {
 }
 
 std::string rounded(double value) { return printed("%.3g", value); }
-
-std::string tensor_line(const Tensor& tensor) {
-  std::string line = std::string("- ") + (tensor.role == Role::input ? "input " : "output ") +
-                     tensor.name + ": " + to_string(tensor.dtype) + " " + shape_text(tensor);
-  if (tensor.role == Role::input) {
-    const Distribution& from = tensor.distribution;
-    switch (from.kind) {
-      case Distribution::Kind::normal:
-        line += ", normal with mean " + rounded(from.a) + " and deviation " + rounded(from.b);
-        break;
-      case Distribution::Kind::uniform:
-        line += ", uniform from " + rounded(from.a) + " to " + rounded(from.b);
-        break;
-      case Distribution::Kind::constant:
-        line += ", all " + rounded(from.a);
-        break;
-      case Distribution::Kind::integers:
-        line += ", integers from " + rounded(from.a) + " to " + rounded(from.b - 1);
-        break;
-      case Distribution::Kind::choice: {
-        std::vector<std::string> values;
-        for (const double choice : from.choices) values.push_back(rounded(choice));
-        line += ", each one of " + joined(values) + ", equally often";
-        break;
-      }
-    }
-  }
-  return line + "\n";
-}
-
-const Arch* first_of(const std::vector<Arch>& archs, bool (*has_feature)(Arch)) {
-  const auto found = std::find_if(archs.begin(), archs.end(), has_feature);
-  return found == archs.end() ? nullptr : &*found;
-}
 
 /// What "arch" can be on a device that runs these, and why one would want it.
 std::string archs_text(const std::vector<Arch>& archs) {
@@ -155,6 +121,35 @@ This is attempt {{branch}} at this idea; the attempts do not see each other and 
   return templates;
 }
 
+std::string tensor_line(const Tensor& tensor) {
+  std::string line = std::string("- ") + (tensor.role == Role::input ? "input " : "output ") +
+                     tensor.name + ": " + to_string(tensor.dtype) + " " + shape_text(tensor);
+  if (tensor.role == Role::input) {
+    const Distribution& from = tensor.distribution;
+    switch (from.kind) {
+      case Distribution::Kind::normal:
+        line += ", normal with mean " + rounded(from.a) + " and deviation " + rounded(from.b);
+        break;
+      case Distribution::Kind::uniform:
+        line += ", uniform from " + rounded(from.a) + " to " + rounded(from.b);
+        break;
+      case Distribution::Kind::constant:
+        line += ", all " + rounded(from.a);
+        break;
+      case Distribution::Kind::integers:
+        line += ", integers from " + rounded(from.a) + " to " + rounded(from.b - 1);
+        break;
+      case Distribution::Kind::choice: {
+        std::vector<std::string> values;
+        for (const double choice : from.choices) values.push_back(rounded(choice));
+        line += ", each one of " + joined(values) + ", equally often";
+        break;
+      }
+    }
+  }
+  return line + "\n";
+}
+
 std::string problem_text(const Problem& problem, const std::vector<std::string>& references) {
   std::string text = problem.id + ": " + problem.title + ".\nTensors, row-major:\n";
   for (const Tensor& tensor : problem.tensors) text += tensor_line(tensor);
@@ -196,33 +191,14 @@ SeedCandidate worked_example() { return {example_plan, example_source}; }
 
 std::string format_text(const std::string& target) {
   const std::vector<Arch> archs = archs_on(capability_of(target).value_or(ComputeCapability{}));
-  const Arch* clusters = first_of(archs, has_clusters);
-  const Arch* tensor_maps = first_of(archs, has_tensor_maps);
   std::string text =
       R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the plan's buffers are allocated and its launches issued, in order on one stream, by the harness. The code is compiled by NVRTC as C++20. Kernels are extern "C" __global__ functions.
 Headers that can be included, and no others: problem.h, cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h (and cooperative_groups/...), cuda_pipeline.h, cuda/... (barrier, pipeline, ptx, atomic). Inline PTX is allowed.
-The plan's keys:
-- "idea": one paragraph, what makes it fast. "arch": the lowest target, )";
-  text += archs_text(archs);
-  text += R"(.
-- "compile": {"fast_math": bool, "max_registers": 16 to 255, "defines": {"NAME": integer or identifier}}; all optional.
-- "workspace": {"name": bytes}: scratch memory, undefined at the first launch of every run; optional.
-- "launches": {"memset": workspace, "value": 0 to 255}, or {"kernel", "grid": [1 to 3 extents], "block": [1 to 3 extents], "args": [...]} with, where wanted, "dynamic_shared_bytes", "cooperative": true)";
-  if (clusters) {
-    const std::string needed = " (" + std::string(to_string(*clusters)) + ")";
-    text += R"(, "cluster": [extents])" + needed + R"(, "programmatic_launch": true)" + needed;
-  }
-  text += R"(. The first grid extent may be {"per_sm": n}, n blocks per multiprocessor.
-- An argument is the name of a tensor or workspace (its address))";
-  text += tensor_maps ? ", a scalar" : " or a scalar";
-  text += R"( {"i32": 7} (also u32, i64, u64, f32, f64))";
-  if (tensor_maps) {
-    text +=
-        ", or, for " + std::string(to_string(*tensor_maps)) +
-        R"(, {"tensor_map": {"of": buffer, "dtype": "f16", "dims": [innermost first], "strides_bytes": [all but the innermost], "box": [extents], "swizzle": "none", "32B", "64B" or "128B"}}, passed as const __grid_constant__ CUtensorMap)";
-  }
-  text += R"(.
-Everything else in the plan (schema, problem, name, origin) is filled in. A candidate for )";
+The plan's keys, and no others:
+)";
+  text += plan_lines(archs, archs_text(archs));
+  text +=
+      "Everything else in the plan (schema, problem, name, origin) is filled in. A candidate for ";
   text += target + " hardware may use all that this target has.\n";
   text +=
       "A complete example, slow but correct, for the problem softmax with x and y of shape (4096, "

@@ -69,7 +69,7 @@ using NvrtcCommand = CommandTest;
 TEST_F(Command, EveryCommandHasHelpWithAnExample) {
   for (const char* name :
        {"doctor", "list", "check", "bench", "reproduce", "evaluate", "blinding", "noise", "capture",
-        "errors", "new", "search", "replay", "report", "verify"}) {
+        "errors", "explain", "new", "search", "show", "replay", "report", "verify"}) {
     const ProgramOutcome outcome = rekernel_program(std::string(name) + " --help");
     EXPECT_EQ(outcome.exit_status, 0) << name;
     EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)
@@ -195,7 +195,7 @@ std::size_t longest_line(const std::string& text) {
 }
 
 TEST_F(Command, TablesFitAHundredColumnsUnlessTheyMayBeWide) {
-  for (const char* arguments : {"report", "list", "replay --table", "doctor"}) {
+  for (const char* arguments : {"report", "list", "show conv2d", "replay --table", "doctor"}) {
     const ProgramOutcome outcome = rekernel_program(arguments);
     EXPECT_LE(longest_line(outcome.output), 100u) << arguments << "\n" << outcome.output;
     EXPECT_EQ(outcome.output.find('\x1b'), std::string::npos) << "no colour in a pipe";

@@ -9,6 +9,7 @@
 
 #include "harness/base/json.h"
 #include "harness/problems/problem_file.h"
+#include "tests/schema_validator.h"
 
 namespace rekernel {
 namespace {
@@ -37,102 +38,9 @@ void set(json::value& value, const std::string& path, const json::value& to) {
   }
 }
 
-/// As much of JSON Schema as ours uses; a word that it does not know is a failure.
-class Validator {
- public:
-  explicit Validator(const json::value& root) : root_(root) {}
-
-  bool accepts(const json::value& value) const { return accepts(root_, value); }
-
- private:
-  bool accepts(const json::value& schema, const json::value& value) const {
-    return std::all_of(schema.as_object().begin(), schema.as_object().end(), [&](const auto& word) {
-      return holds(schema.as_object(), std::string(word.key()), word.value(), value);
-    });
-  }
-
-  bool holds(const json::object& schema, const std::string& word, const json::value& said,
-             const json::value& value) const {
-    static const std::set<std::string> words_for_people = {"$schema", "title", "description",
-                                                           "$defs"};
-    if (words_for_people.contains(word) || word == "properties") return true;
-    if (word == "$ref") {
-      const std::string to(said.as_string());
-      return accepts(root_.at("$defs").at(to.substr(to.rfind('/') + 1)), value);
-    }
-    if (word == "type") return is_of(std::string(said.as_string()), value);
-    if (word == "const") return value == said;
-    if (word == "enum") {
-      return std::find(said.as_array().begin(), said.as_array().end(), value) !=
-             said.as_array().end();
-    }
-    if (word == "anyOf") {
-      return std::any_of(said.as_array().begin(), said.as_array().end(),
-                         [&](const json::value& one) { return accepts(one, value); });
-    }
-    if (value.is_object()) return holds_of_object(schema, word, said, value.as_object());
-    if (value.is_array()) return holds_of_array(word, said, value.as_array());
-    if (value.is_string()) return holds_of_text(word, said, std::string(value.as_string()));
-    return holds_of_number(word, said.to_number<double>(), value.to_number<double>());
-  }
-
-  bool holds_of_object(const json::object& schema, const std::string& word, const json::value& said,
-                       const json::object& object) const {
-    if (word == "required") {
-      return std::all_of(said.as_array().begin(), said.as_array().end(),
-                         [&](const json::value& key) { return object.contains(key.as_string()); });
-    }
-    if (word == "minProperties") return object.size() >= said.to_number<std::size_t>();
-    if (word == "maxProperties") return object.size() <= said.to_number<std::size_t>();
-    EXPECT_EQ(word, "additionalProperties");
-    const json::value* known = schema.if_contains("properties");
-    return std::all_of(object.begin(), object.end(), [&](const auto& entry) {
-      const json::value* own = known ? known->as_object().if_contains(entry.key()) : nullptr;
-      if (own) return accepts(*own, entry.value());
-      return said.is_object() && accepts(said, entry.value());
-    });
-  }
-
-  bool holds_of_array(const std::string& word, const json::value& said,
-                      const json::array& array) const {
-    if (word == "minItems") return array.size() >= said.to_number<std::size_t>();
-    if (word == "maxItems") return array.size() <= said.to_number<std::size_t>();
-    EXPECT_EQ(word, "items");
-    return std::all_of(array.begin(), array.end(),
-                       [&](const json::value& one) { return accepts(said, one); });
-  }
-
-  static bool holds_of_text(const std::string& word, const json::value& said,
-                            const std::string& text) {
-    if (word == "minLength") return text.size() >= said.to_number<std::size_t>();
-    if (word == "maxLength") return text.size() <= said.to_number<std::size_t>();
-    EXPECT_EQ(word, "pattern");
-    EXPECT_EQ(said, "^[A-Za-z_][A-Za-z0-9_]*$");
-    return is_identifier(text);
-  }
-
-  static bool holds_of_number(const std::string& word, double said, double value) {
-    if (word == "minimum") return value >= said;
-    if (word == "maximum") return value <= said;
-    EXPECT_EQ(word, "exclusiveMinimum");
-    return value > said;
-  }
-
-  static bool is_of(const std::string& type, const json::value& value) {
-    if (type == "object") return value.is_object();
-    if (type == "array") return value.is_array();
-    if (type == "string") return value.is_string();
-    if (type == "integer") return value.is_int64() || value.is_uint64();
-    EXPECT_EQ(type, "number");
-    return value.is_number();
-  }
-
-  const json::value& root_;
-};
-
 TEST(ProblemSchema, AcceptsEveryProblem) {
   const json::value schema = read(folder / "problem.schema.json");
-  const Validator validator(schema);
+  const SchemaValidator validator(schema);
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".json" || entry.path().parent_path() == folder) continue;
@@ -145,14 +53,14 @@ TEST(ProblemSchema, AcceptsEveryProblem) {
 TEST(ProblemSchema, RefusesWhatTheReaderRefuses) {
   const json::value schema = read(folder / "problem.schema.json");
   const json::value good = read(folder / "kernelbench1" / "rmsnorm.json");
-  ASSERT_TRUE(Validator(schema).accepts(good));
+  ASSERT_TRUE(SchemaValidator(schema).accepts(good));
   const auto refused = [&](const std::string& pointer, const char* value) {
     json::value bad = good;
     set(bad, pointer, json::parse(value));
     const Result<Problem> problem =
         parse_problem(json::serialize(bad), "bad", "rmsnorm", "kernelbench1");
     EXPECT_FALSE(problem.ok()) << pointer << " " << value;
-    return !Validator(schema).accepts(bad);
+    return !SchemaValidator(schema).accepts(bad);
   };
   EXPECT_TRUE(refused("/schema", "2"));
   EXPECT_TRUE(refused("/speed", "1"));

@@ -8,7 +8,6 @@
 #include "harness/audit/errors.h"
 #include "harness/audit/mutants_page.h"
 #include "harness/base/json.h"
-#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/evaluation/launcher.h"
@@ -19,9 +18,11 @@
 #include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/records/record.h"
+#include "harness/report/filters.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
+#include "harness/terminal/tables.h"
 #include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
@@ -131,18 +132,41 @@ class ErrorMeasurement {
   Progress progress_;
 };
 
-Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed) {
+/// The published problems, or those that the filters name.
+std::vector<const Problem*> chosen_problems(const Filters& filters) {
+  const bool named = !filters.problems.empty() || !filters.groups.empty();
   std::vector<const Problem*> problems;
-  if (!parsed.has("problem")) {
-    for (const Problem& problem : published_problems()) problems.push_back(&problem);
-    return problems;
-  }
-  for (const std::string& id : parsed.get<std::vector<std::string>>("problem")) {
-    const Result<const Problem*> problem = known_problem(id);
-    if (!problem) return problem.error();
-    problems.push_back(*problem);
+  for (const Problem& problem : named ? catalog() : published_problems()) {
+    if (filters.take(problem)) problems.push_back(&problem);
   }
   return problems;
+}
+
+/// What is measured: all or the named implementations of the problems.
+Result<std::vector<ErrorSubject>> chosen_subjects(const std::filesystem::path& root,
+                                                  const std::vector<const Problem*>& problems,
+                                                  const Filters& filters) {
+  std::vector<ErrorSubject> subjects;
+  for (const Problem* problem : problems) {
+    Result<std::vector<ErrorSubject>> found = error_subjects(root, *problem);
+    if (!found) return found;
+    for (ErrorSubject& subject : *found) {
+      if (filters.take_kernel(problem->id, subject.name)) subjects.push_back(std::move(subject));
+    }
+  }
+  if (subjects.empty()) return Error{"nothing to measure fits these filters"};
+  return subjects;
+}
+
+/// The rows of one problem that are shown; libraries have neither status nor badges.
+Table shown_table(const ErrorsRecord& record, const Problem& problem, const Filters& filters) {
+  ErrorsRecord shown = record;
+  std::erase_if(shown.rows, [&](const ErrorRow& row) {
+    const bool by_outcome = !filters.statuses.empty() || !filters.badges.empty();
+    const std::optional<Status> status = status_from_string(row.status);
+    return by_outcome && !(status && filters.take_outcome(*status, row.badges));
+  });
+  return error_table(shown, problem);
 }
 
 /// What was measured before stays, and is judged again with the rest.
@@ -187,6 +211,8 @@ int errors_command(const std::vector<std::string>& arguments) {
       "missing", po::bool_switch(),
       "measure only what results/<gpu>/errors.json has no row of; the other rows stay")(
       "json", po::bool_switch(), "print the record as JSON");
+  add_kernel_filters(options);
+  add_wide_option(options);
   add_device_options(options);
   po::positional_options_description positional;
   positional.add("problem", -1);
@@ -201,16 +227,16 @@ int errors_command(const std::vector<std::string>& arguments) {
   const int jobs = parsed.get<int>("jobs");
   if (seeds < 1 || seeds > 100) return bad_input({"--seeds: expected 1 to 100"});
   if (jobs < 1 || jobs > 64) return bad_input({"--jobs: expected 1 to 64"});
-  Result<std::vector<const Problem*>> problems = chosen_problems(parsed);
-  if (!problems) return bad_input(problems.error());
-
-  const std::filesystem::path root = project_root();
-  std::vector<ErrorSubject> subjects;
-  for (const Problem* problem : *problems) {
-    Result<std::vector<ErrorSubject>> found = error_subjects(root, *problem);
-    if (!found) return bad_input(found.error());
-    std::move(found->begin(), found->end(), std::back_inserter(subjects));
+  const Result<Filters> filters = chosen_filters(parsed);
+  if (!filters) return bad_input(filters.error());
+  if (!filters->kernels.empty() && parsed.flag("record")) {
+    return bad_input({"--record replaces all rows of a problem: expected no --kernel with it"});
   }
+  const std::vector<const Problem*> problems = chosen_problems(*filters);
+  const std::filesystem::path root = project_root();
+  const Result<std::vector<ErrorSubject>> chosen = chosen_subjects(root, problems, *filters);
+  if (!chosen) return bad_input(chosen.error());
+  const std::vector<ErrorSubject>& subjects = *chosen;
   const Result<std::vector<int>> devices = chosen_devices(parsed);
   if (!devices) return bad_input(devices.error());
 
@@ -233,8 +259,10 @@ int errors_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));
   } else {
-    for (const Problem* problem : *problems) {
-      std::cout << problem->id << "\n" << to_text(error_table(*record, *problem)) << "\n";
+    const TableFormat format = table_format(parsed);
+    for (const Problem* problem : problems) {
+      std::cout << problem->id << "\n"
+                << format.shown(shown_table(*record, *problem, *filters)) << "\n";
     }
   }
   if (parsed.flag("record")) {

@@ -22,9 +22,10 @@ namespace po = boost::program_options;
 
 namespace {
 
-std::string bench_text(const Bench& bench, const std::filesystem::path& root) {
+std::string bench_text(const Bench& bench, const std::filesystem::path& root,
+                       const TableFormat& format) {
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);
-  std::string text = TableFormat{terminal_style()}.shown(
+  std::string text = format.shown(
       bench_table(bench, published ? *published : std::map<std::string, PublishedFigures>{}));
   text += "\n" + bench_caption(bench) + "\n";
   if (!published) text += "published figures: " + published.error().message + "\n";
@@ -51,6 +52,7 @@ int bench_command(const std::vector<std::string>& arguments) {
       "time PyTorch too: auto (when python3 can import torch), on, off")(
       "record", po::bool_switch(), "merge the rows into results/<gpu>/bench.json")(
       "json", po::bool_switch(), "print the record as JSON");
+  add_wide_option(options);
   add_device_options(options);
   po::positional_options_description positional;
   positional.add("problem", -1);
@@ -102,7 +104,7 @@ int bench_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*bench));
   } else {
-    std::cout << bench_text(*bench, root);
+    std::cout << bench_text(*bench, root, table_format(parsed));
   }
   if (!recorded.empty()) std::cerr << "recorded in " << recorded.string() << "\n";
   const bool all_passed = std::all_of(bench->rows.begin(), bench->rows.end(),

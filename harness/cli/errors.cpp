@@ -16,12 +16,13 @@
 #include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
-#include "harness/project/candidates.h"
 #include "harness/project/root.h"
 #include "harness/records/record.h"
+#include "harness/report/filters.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
+#include "harness/terminal/tables.h"
 #include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
@@ -131,52 +132,41 @@ class ErrorMeasurement {
   Progress progress_;
 };
 
-/// What is measured, and the problems whose tables show it.
-struct ChosenSubjects {
-  std::vector<ErrorSubject> subjects;
+/// The published problems, or those that the filters name.
+std::vector<const Problem*> chosen_problems(const Filters& filters) {
+  const bool named = !filters.problems.empty() || !filters.groups.empty();
   std::vector<const Problem*> problems;
-  bool single_kernels = false;  ///< not every subject of each problem
-};
-
-Result<Ok> add_problem(ChosenSubjects& chosen, const Problem& problem) {
-  Result<std::vector<ErrorSubject>> found = error_subjects(project_root(), problem);
-  if (!found) return found.error();
-  std::move(found->begin(), found->end(), std::back_inserter(chosen.subjects));
-  chosen.problems.push_back(&problem);
-  return Ok{};
-}
-
-Result<Ok> add_kernel(ChosenSubjects& chosen, const std::string& name) {
-  Result<Candidate> candidate = named_candidate_beside_problems(name);
-  if (!candidate) return candidate.error();
-  const Problem* const problem = find_problem(candidate->problem);
-  chosen.single_kernels = true;
-  chosen.subjects.push_back(
-      {ErrorSource::committed, candidate->name, candidate->idea, std::move(*candidate)});
-  auto& problems = chosen.problems;
-  if (std::find(problems.begin(), problems.end(), problem) == problems.end()) {
-    problems.push_back(problem);
+  for (const Problem& problem : named ? catalog() : published_problems()) {
+    if (filters.take(problem)) problems.push_back(&problem);
   }
-  return Ok{};
+  return problems;
 }
 
-Result<ChosenSubjects> chosen_subjects(const ParsedArguments& parsed) {
-  ChosenSubjects chosen;
-  if (!parsed.has("problem")) {
-    for (const Problem& problem : published_problems()) {
-      if (Result<Ok> added = add_problem(chosen, problem); !added) return added.error();
+/// What is measured: all or the named implementations of the problems.
+Result<std::vector<ErrorSubject>> chosen_subjects(const std::filesystem::path& root,
+                                                  const std::vector<const Problem*>& problems,
+                                                  const Filters& filters) {
+  std::vector<ErrorSubject> subjects;
+  for (const Problem* problem : problems) {
+    Result<std::vector<ErrorSubject>> found = error_subjects(root, *problem);
+    if (!found) return found;
+    for (ErrorSubject& subject : *found) {
+      if (filters.take_kernel(problem->id, subject.name)) subjects.push_back(std::move(subject));
     }
-    return chosen;
   }
-  for (const std::string& name : parsed.get<std::vector<std::string>>("problem")) {
-    const Problem* const problem = find_problem(name);
-    Result<Ok> added = problem ? add_problem(chosen, *problem) : add_kernel(chosen, name);
-    if (!added) return added.error();
-  }
-  if (chosen.single_kernels && (parsed.flag("record") || parsed.flag("missing"))) {
-    return Error{"--record and --missing: expected whole problems with them, no single kernels"};
-  }
-  return chosen;
+  if (subjects.empty()) return Error{"nothing to measure fits these filters"};
+  return subjects;
+}
+
+/// The rows of one problem that are shown; libraries have neither status nor badges.
+Table shown_table(const ErrorsRecord& record, const Problem& problem, const Filters& filters) {
+  ErrorsRecord shown = record;
+  std::erase_if(shown.rows, [&](const ErrorRow& row) {
+    const bool by_outcome = !filters.statuses.empty() || !filters.badges.empty();
+    const std::optional<Status> status = status_from_string(row.status);
+    return by_outcome && !(status && filters.take_outcome(*status, row.badges));
+  });
+  return error_table(shown, problem);
 }
 
 /// What was measured before stays, and is judged again with the rest.
@@ -221,6 +211,8 @@ int errors_command(const std::vector<std::string>& arguments) {
       "missing", po::bool_switch(),
       "measure only what results/<gpu>/errors.json has no row of; the other rows stay")(
       "json", po::bool_switch(), "print the record as JSON");
+  add_kernel_filters(options);
+  add_wide_option(options);
   add_device_options(options);
   po::positional_options_description positional;
   positional.add("problem", -1);
@@ -235,10 +227,16 @@ int errors_command(const std::vector<std::string>& arguments) {
   const int jobs = parsed.get<int>("jobs");
   if (seeds < 1 || seeds > 100) return bad_input({"--seeds: expected 1 to 100"});
   if (jobs < 1 || jobs > 64) return bad_input({"--jobs: expected 1 to 64"});
-  const Result<ChosenSubjects> chosen = chosen_subjects(parsed);
-  if (!chosen) return bad_input(chosen.error());
-  const std::vector<ErrorSubject>& subjects = chosen->subjects;
+  const Result<Filters> filters = chosen_filters(parsed);
+  if (!filters) return bad_input(filters.error());
+  if (!filters->kernels.empty() && parsed.flag("record")) {
+    return bad_input({"--record replaces all rows of a problem: expected no --kernel with it"});
+  }
+  const std::vector<const Problem*> problems = chosen_problems(*filters);
   const std::filesystem::path root = project_root();
+  const Result<std::vector<ErrorSubject>> chosen = chosen_subjects(root, problems, *filters);
+  if (!chosen) return bad_input(chosen.error());
+  const std::vector<ErrorSubject>& subjects = *chosen;
   const Result<std::vector<int>> devices = chosen_devices(parsed);
   if (!devices) return bad_input(devices.error());
 
@@ -261,8 +259,10 @@ int errors_command(const std::vector<std::string>& arguments) {
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*record));
   } else {
-    for (const Problem* problem : chosen->problems) {
-      std::cout << problem->id << "\n" << to_text(error_table(*record, *problem)) << "\n";
+    const TableFormat format = table_format(parsed);
+    for (const Problem* problem : problems) {
+      std::cout << problem->id << "\n"
+                << format.shown(shown_table(*record, *problem, *filters)) << "\n";
     }
   }
   if (parsed.flag("record")) {

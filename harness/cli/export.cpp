@@ -6,9 +6,11 @@
 #include "harness/cli/command.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/export/export.h"
+#include "harness/gpu/choice.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
 #include "harness/project/root.h"
+#include "harness/report/judgement.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
@@ -86,6 +88,24 @@ Result<Ok> write_folder(const fs::path& folder, const std::vector<ExportedFile>&
   return written;
 }
 
+/// The GPU of this machine; empty without one.
+std::string device_here() {
+  const Result<std::vector<VisibleGpu>> gpus = visible_gpus();
+  return gpus && !gpus->empty() ? gpus->front().name : "";
+}
+
+/// What is recorded of the candidate. An error where that is nothing, unless it may be.
+Result<Judgement> judgement_for(const Candidate& candidate, const std::string& named,
+                                bool unjudged) {
+  Result<Judgement> judgement = recorded_judgement(project_root(), candidate, device_here());
+  if (!judgement || !judgement->devices.empty() || unjudged) return judgement;
+  const std::string kernel = candidate.problem + "/" + candidate.name;
+  return Error{named + ": nobody judged exactly this source and plan (SHA-256 " +
+               candidate_sha256(candidate).substr(0, 12) + "…): put it into generated/" + kernel +
+               " and run `rekernel bench " + kernel +
+               " --record` on a GPU, or export it with --unjudged"};
+}
+
 int export_candidate(const ParsedArguments& parsed) {
   const std::string& to = parsed.get<std::string>("to");
   const std::string& code = parsed.get<std::string>("code");
@@ -104,6 +124,9 @@ int export_candidate(const ParsedArguments& parsed) {
       !checked) {
     return bad_input(checked.error());
   }
+  const Result<Judgement> judgement =
+      judgement_for(*candidate, parsed.get<std::string>("kernel"), parsed.flag("unjudged"));
+  if (!judgement) return bad_input(judgement.error());
   fs::path folder;
   if (parsed.has("into")) {
     folder = parsed.get<std::string>("into");
@@ -122,7 +145,7 @@ int export_candidate(const ParsedArguments& parsed) {
   }
   const Problem& problem = *find_problem(candidate->problem);
   const LibraryFunction library = library_function(problem);
-  const ExportSource source{*candidate, problem, library, std::move(codes)};
+  const ExportSource source{*candidate, problem, library, std::move(codes), *judgement};
   const Result<Ok> written =
       write_folder(folder, to == "cpp" ? export_to_cpp(source) : export_to_pytorch(source));
   if (!written) return bad_input(written.error());
@@ -142,7 +165,9 @@ int export_command(const std::vector<std::string>& arguments) {
       "code", po::value<std::string>()->default_value("cubin"),
       "cubin: machine code made here; nvrtc: the source, compiled where it runs")(
       "target", po::value<std::vector<std::string>>(),
-      "with cubin, machine code for this architecture alone; may be repeated");
+      "with cubin, machine code for this architecture alone; may be repeated")(
+      "unjudged", po::bool_switch(),
+      "also what nobody judged: every file of the export then says so");
   po::positional_options_description positional;
   positional.add("kernel", 1);
   const ParsedArguments parsed = parse_arguments(

@@ -9,8 +9,10 @@
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
+#include "harness/project/recorded.h"
 #include "harness/project/root.h"
 #include "harness/records/report.h"
+#include "harness/report/filters.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/tables.h"
@@ -139,21 +141,60 @@ bool has_all_words(const Problem& problem, const std::vector<std::string>& words
   });
 }
 
-Result<std::vector<const Problem*>> listed_problems(const ParsedArguments& parsed,
-                                                    const std::vector<std::string>& words) {
-  const std::vector<std::string> groups = problem_groups();
-  const std::string group = parsed.has("group") ? parsed.get<std::string>("group") : "";
-  if (!group.empty() && std::find(groups.begin(), groups.end(), group) == groups.end()) {
-    return Error{"--group " + group + ": expected one of " + joined(groups)};
+/// Leaves the kernels whose recorded results the filters take: those of their present source and
+/// plan.
+Result<Ok> keep_recorded(const std::filesystem::path& root, const Filters& filters,
+                         std::vector<Candidate>& candidates) {
+  PlacedBenches benches;
+  for (const std::filesystem::path& path : recorded_benches(root)) {
+    Result<Bench> bench = load_record(root, path);
+    if (!bench) return bench.error();
+    benches.emplace_back(path, std::move(*bench));
   }
+  if (Result<Ok> kept = keep_devices(filters, benches); !kept) return kept;
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    const std::string sha256 = candidate_sha256(candidate);
+    return std::none_of(benches.begin(), benches.end(), [&](const auto& one) {
+      const std::vector<BenchRow>& rows = one.second.rows;
+      return std::any_of(rows.begin(), rows.end(), [&](const BenchRow& row) {
+        return row.problem == candidate.problem && row.sha256 == sha256 && filters.take(row);
+      });
+    });
+  });
+  return Ok{};
+}
+
+/// Candidates that the filters take, of the project's.
+Result<std::vector<Candidate>> listed_candidates(const std::filesystem::path& root,
+                                                 const Filters& filters) {
+  Result<std::vector<Candidate>> candidates = committed_candidates(root);
+  if (!candidates) return candidates;
+  std::erase_if(*candidates,
+                [&](const Candidate& one) { return !filters.take_kernel(one.problem, one.name); });
+  if (filters.name_results()) {
+    if (Result<Ok> kept = keep_recorded(root, filters, *candidates); !kept) return kept.error();
+  }
+  return candidates;
+}
+
+/// Problems that have all of the words and that the filters take; where those are about kernels,
+/// problems that have one of the candidates.
+Result<std::vector<const Problem*>> listed_problems(const Filters& filters,
+                                                    const std::vector<Candidate>& candidates,
+                                                    const std::vector<std::string>& words) {
+  const bool of_kernels = filters.name_results() || !filters.kernels.empty();
   std::vector<const Problem*> chosen;
   for (const Problem& problem : catalog()) {
-    const bool of_group = group.empty() || problem.group == group;
-    if (of_group && has_all_words(problem, words)) chosen.push_back(&problem);
+    const bool wanted = !of_kernels || !kernels_of(candidates, problem.id).empty();
+    if (wanted && filters.take(problem) && has_all_words(problem, words)) {
+      chosen.push_back(&problem);
+    }
   }
   if (chosen.empty()) {
-    return words.size() == 1 ? unknown_problem(words.front())
-                             : Error{"no problem has all of these words: " + joined(words)};
+    if (words.empty()) return Error{"no problem fits these filters"};
+    return words.size() == 1 && filters.take_all()
+               ? unknown_problem(words.front())
+               : Error{"no problem has all of these words and fits the filters: " + joined(words)};
   }
   return chosen;
 }
@@ -190,8 +231,8 @@ int list_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("word", po::value<std::vector<std::string>>(),
                         "a problem, of which all is told; or words that problems must have")(
-      "group", po::value<std::string>(), "problems of one group alone")("json", po::bool_switch(),
-                                                                        "print everything as JSON");
+      "json", po::bool_switch(), "print everything as JSON");
+  add_filters(options);
   add_table_options(options);
   po::positional_options_description positional;
   positional.add("word", -1);
@@ -204,13 +245,16 @@ int list_command(const std::vector<std::string>& arguments) {
                                              ? parsed.get<std::vector<std::string>>("word")
                                              : std::vector<std::string>{};
   const std::filesystem::path root = project_root();
-  const Result<std::vector<Candidate>> candidates = committed_candidates(root);
+  const Result<Filters> filters = chosen_filters(parsed);
+  if (!filters) return bad_input(filters.error());
+  const Result<std::vector<Candidate>> candidates = listed_candidates(root, *filters);
   if (!candidates) return bad_input(candidates.error());
-  const bool all = words.empty() && !parsed.has("group");
+  const bool all = words.empty() && filters->take_all();
   const std::vector<std::string> recorded = all ? trajectories(root) : std::vector<std::string>{};
-  const Problem* one = words.size() == 1 ? find_problem(words.front()) : nullptr;
+  const bool page = words.size() == 1 && filters->take_all();
+  const Problem* one = page ? find_problem(words.front()) : nullptr;
   Result<std::vector<const Problem*>> problems =
-      one ? std::vector<const Problem*>{one} : listed_problems(parsed, words);
+      one ? std::vector<const Problem*>{one} : listed_problems(*filters, *candidates, words);
   if (!problems) return bad_input(problems.error());
   if (parsed.flag("json")) {
     std::cout << pretty_json(to_json(*problems, *candidates, recorded));

@@ -10,6 +10,7 @@
 #include "harness/project/root.h"
 #include "harness/records/report.h"
 #include "harness/report/data.h"
+#include "harness/report/filters.h"
 #include "harness/report/generated_parts.h"
 #include "harness/report/html.h"
 #include "harness/report/pictures.h"
@@ -55,18 +56,20 @@ int write_pages(const fs::path& root, const fs::path& folder) {
   return complaints.any_unreadable() ? exit_bad_input : exit_good;
 }
 
-int print_text(const RecordedResults& results, const TableFormat& format) {
+int print_text(const RecordedResults& results, const Filters& filters, const TableFormat& format) {
   for (const auto& [path, bench] : results.benches) {
-    std::cout << bench_text(bench, results.published, format) << "\n";
+    std::cout << bench_text(bench, results.published, format, filters) << "\n";
   }
   std::cout << published_runs_text(results.published_runs, format);
   return exit_good;
 }
 
-int print_markdown(const RecordedResults& results) {
+int print_markdown(const RecordedResults& results, const Filters& filters) {
   for (const auto& [path, bench] : results.benches) {
-    std::cout << to_markdown(bench_table(bench, results.published)) << "\n"
-              << markdown_text(bench_caption(bench)) << "\n";
+    std::cout << to_markdown(bench_table(bench, results.published, BenchColumns::page,
+                                         [&](const BenchRow& row) { return filters.take(row); }))
+              << "\n"
+              << markdown_text(bench_caption(taken_rows(filters, bench))) << "\n";
   }
   std::cout << published_runs_markdown(results.published_runs);
   return exit_good;
@@ -95,11 +98,19 @@ int report_command(const std::vector<std::string>& arguments) {
       "readme", po::bool_switch(),
       "rewrite the generated tables of README.md and of the pages in the folders, and the "
       "pictures that README.md shows, instead");
+  add_filters(options);
   add_table_options(options);
-  const ParsedArguments parsed = parse_arguments(arguments, "rekernel report [options]",
-                                                 "rekernel report --html report", options);
+  const ParsedArguments parsed = parse_arguments(
+      arguments, "rekernel report [options]",
+      "rekernel report --html report\n  rekernel report --problem softmax --on h200 --csv",
+      options);
   if (parsed.exit_status) return *parsed.exit_status;
   if (Result<Ok> checked = check_outputs(parsed); !checked) return bad_input(checked.error());
+  const Result<Filters> filters = chosen_filters(parsed);
+  if (!filters) return bad_input(filters.error());
+  if (!filters->take_all() && (parsed.flag("readme") || parsed.has("html"))) {
+    return bad_input({"--html and --readme show everything: expected no filter with them"});
+  }
 
   if (parsed.flag("readme")) {
     const Result<fs::path> own = own_project();
@@ -107,15 +118,16 @@ int report_command(const std::vector<std::string>& arguments) {
   }
   const fs::path root = project_root();
   if (parsed.has("html")) return write_pages(root, parsed.get<std::string>("html"));
-  const Result<RecordedResults> results = load_results(root);
+  Result<RecordedResults> results = load_results(root);
   if (!results) return bad_input(results.error());
-  if (parsed.flag("markdown")) return print_markdown(*results);
+  if (Result<Ok> kept = keep(*filters, *results); !kept) return bad_input(kept.error());
+  if (parsed.flag("markdown")) return print_markdown(*results, *filters);
   if (parsed.flag("json")) {
-    std::cout << pretty_json(to_json(*results));
+    std::cout << pretty_json(to_json(*results, *filters));
   } else if (parsed.flag("csv")) {
-    std::cout << to_csv(bench_table_of_all(*results));
+    std::cout << to_csv(bench_table_of_all(*results, *filters));
   } else {
-    print_text(*results, table_format(parsed));
+    print_text(*results, *filters, table_format(parsed));
   }
   return exit_good;
 }

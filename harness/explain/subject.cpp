@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "harness/base/utf8.h"
+#include "harness/project/candidates.h"
 #include "replay/model/response.h"
 #include "replay/playback/replayer.h"
 #include "replay/search/read_reply.h"

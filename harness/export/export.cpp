@@ -85,6 +85,12 @@ std::string value_text(const Attribute& attribute) {
   return integer ? std::to_string(*integer) : text_of(std::get<double>(attribute.value));
 }
 
+std::vector<JudgementFact> kernel_facts(const Candidate& candidate) {
+  return {{"problem", candidate.problem},
+          {"kernel", candidate.name},
+          {"sha256", candidate_sha256(candidate)}};
+}
+
 TemplateWords export_words(const ExportSource& source) {
   const Candidate& candidate = source.candidate;
   const Problem& problem = source.problem;
@@ -101,6 +107,12 @@ TemplateWords export_words(const ExportSource& source) {
       {"capability", std::to_string(capability.major) + "." + std::to_string(capability.minor) +
                          (candidate.arch->family_specific ? "" : " or newer")},
       {"output", output_names(problem)},
+      {"judgement_in_short", judgement_in_short(source.judgement)},
+      {"judgement_comment", judgement_comment(source.judgement)},
+      {"judgement_constants", judgement_constants(kernel_facts(candidate), source.judgement)},
+      {"judgement_list", judgement_list(kernel_facts(candidate), source.judgement)},
+      {"judgement_keys", judgement_keys(kernel_facts(candidate), source.judgement)},
+      {"judgement_table", judgement_table(source.judgement)},
       {"absolute", text_of(problem.tolerance.absolute)},
       {"relative", text_of(problem.tolerance.relative)},
       {"rms_bound", text_of(problem.tolerance.rms_error_over_rms)}};

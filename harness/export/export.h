@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "harness/candidate/candidate.h"
+#include "harness/export/judgement.h"
 #include "harness/export/templates.h"
 #include "ops/problem.h"
 #include "ops/result.h"
@@ -33,6 +34,7 @@ struct ExportSource {
   const LibraryFunction& library;
   /// Without any, NVRTC compiles the source when the program runs.
   std::vector<ExportedCode> codes;
+  const Judgement& judgement;
 };
 
 /// A file of an export, by its path in the export's folder.
@@ -55,6 +57,8 @@ std::vector<ExportedFile> export_to_cpp(const ExportSource& source);
 /// The same as a Python package that registers an operator in PyTorch.
 std::vector<ExportedFile> export_to_pytorch(const ExportSource& source);
 
+/// What every judgement of the candidate begins with: its problem, name and hash.
+std::vector<JudgementFact> kernel_facts(const Candidate& candidate);
 /// The words that all templates share.
 TemplateWords export_words(const ExportSource& source);
 /// An attribute's value as C++ and Python write it.

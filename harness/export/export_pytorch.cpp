@@ -116,6 +116,11 @@ std::string docstring(const std::string& text) {
   return result;
 }
 
+std::string judgement_sentence(const TemplateWords& words) {
+  return "The judge's verdict on exactly this source and plan: " + words.at("judgement_in_short") +
+         ". JUDGEMENTS has all that was recorded, the device most like the one it is for first.";
+}
+
 /// Whether a name stands in an expression.
 bool has_word(std::string_view text, std::string_view name) {
   const auto is_part = [&](std::size_t at) {
@@ -170,6 +175,7 @@ std::vector<ExportedFile> export_to_pytorch(const ExportSource& source) {
   TemplateWords documented = words;
   documented["idea"] = docstring(words.at("idea"));
   documented["origin"] = docstring(words.at("origin"));
+  documented["judgement"] = docstring(judgement_sentence(words));
 
   std::vector<ExportedFile> files;
   files.push_back({package + "__init__.py", filled("package/operator.py.in", documented)});
@@ -183,7 +189,11 @@ std::vector<ExportedFile> export_to_pytorch(const ExportSource& source) {
   for (const ExportedCode& code : source.codes) {
     files.push_back({package + to_string(code.target) + ".cubin", code.cubin});
   }
-  files.push_back({"pyproject.toml", filled("package/pyproject.toml.in", words)});
+  TemplateWords metadata = words;
+  metadata["description"] =
+      quoted(words.at("title") + ": a CUDA kernel as an operator for PyTorch; " +
+             words.at("judgement_in_short"));
+  files.push_back({"pyproject.toml", filled("package/pyproject.toml.in", metadata)});
   files.push_back({"test_" + words.at("function") + ".py", filled("package/test.py.in", words)});
   TemplateWords page = words;
   page["idea"] = markdown_text(words.at("idea"));

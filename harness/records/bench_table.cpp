@@ -256,7 +256,7 @@ std::string exact_milliseconds(std::int64_t nanoseconds) {
 MedianInterval time_interval(const BenchRow& row) { return median_interval(row.samples_ns, 0.025); }
 
 Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
-                  BenchColumns columns) {
+                  BenchColumns columns, const RowFilter& takes) {
   Table table;
   table.legend = badge_legend();
   const std::vector<Field> fields = fields_of(columns);
@@ -264,6 +264,7 @@ Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigur
   const std::vector<const RecordedReference*> strongest = strongest_libraries(bench);
   for (std::size_t i = 0; i < bench.rows.size(); ++i) {
     const BenchRow& row = bench.rows[i];
+    if (takes && !takes(row)) continue;
     const auto found = published.find(row.problem);
     const RowView view{bench,
                        row,

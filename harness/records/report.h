@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,13 +46,17 @@ std::string verdict_text(const BenchRow& row);
 /// must have samples.
 MedianInterval time_interval(const BenchRow& row);
 
+/// Whether a row is to be shown.
+using RowFilter = std::function<bool(const BenchRow&)>;
+
 /// `page`: what the project's pages show. `all`: rates and clocks as well, and the columns of CSV.
 enum class BenchColumns { page, all };
 
 /// "% of reference": every kernel beside its headline reference, the strongest library
 /// configuration, PyTorch, the published figures and both bounds.
+/// `takes`: which rows are shown; null: all. What is strongest is found among all.
 Table bench_table(const Bench& bench, const std::map<std::string, PublishedFigures>& published,
-                  BenchColumns columns = BenchColumns::page);
+                  BenchColumns columns = BenchColumns::page, const RowFilter& takes = {});
 
 /// What the rows' verdicts and references have to say: a line each.
 std::vector<std::string> bench_remarks(const Bench& bench);

@@ -120,22 +120,25 @@ std::vector<BestTime> history_of_best(const fs::path& root, const fs::path& benc
   return history;
 }
 
-Result<std::string> leaderboard_markdown(const fs::path& root,
-                                         const std::vector<std::string>& problems) {
+Result<std::string> leaderboard_markdown(const fs::path& root, const Filters& filters) {
   const Result<std::vector<Candidate>> candidates = committed_candidates(root);
   if (!candidates) return candidates.error();
+  PlacedBenches benches;
+  for (const fs::path& path : recorded_benches(root)) {
+    Result<Bench> bench = load_record(root, path);
+    if (!bench) return bench.error();
+    benches.emplace_back(path, std::move(*bench));
+  }
+  if (Result<Ok> kept = keep_devices(filters, benches); !kept) return kept.error();
   const Staleness staleness = staleness_by(*candidates);
   std::string text;
-  for (const fs::path& path : recorded_benches(root)) {
-    const Result<Bench> bench = load_record(root, path);
-    if (!bench) return bench.error();
+  for (const auto& [path, bench] : benches) {
     for (const Problem& problem : catalog()) {
-      const bool asked = problems.empty() ||
-                         std::find(problems.begin(), problems.end(), problem.id) != problems.end();
-      const std::vector<Standing> places =
-          asked ? standings(*bench, problem.id, staleness) : std::vector<Standing>{};
+      if (!filters.take(problem)) continue;
+      std::vector<Standing> places = standings(bench, problem.id, staleness);
+      std::erase_if(places, [&](const Standing& one) { return !filters.take(*one.row); });
       if (places.empty()) continue;
-      text += (text.empty() ? "## " : "\n## ") + markdown_text(bench->device_name) + ", " +
+      text += (text.empty() ? "## " : "\n## ") + markdown_text(bench.device_name) + ", " +
               problem.id + "\n\n" + to_markdown(standings_table(places)) +
               history_text(history_of_best(root, path, problem.id));
     }

@@ -6,6 +6,7 @@
 
 #include "harness/candidate/candidate.h"
 #include "harness/records/standings.h"
+#include "harness/report/filters.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -29,8 +30,7 @@ std::vector<BestTime> history_of_best(const std::filesystem::path& root,
                                       const std::filesystem::path& bench,
                                       const std::string& problem);
 
-/// The ranks on every device as Markdown, each with its history.
-Result<std::string> leaderboard_markdown(const std::filesystem::path& root,
-                                         const std::vector<std::string>& problems);
+/// The ranks on every device as Markdown, each with its history: of the rows that are taken.
+Result<std::string> leaderboard_markdown(const std::filesystem::path& root, const Filters& filters);
 
 }  // namespace rekernel

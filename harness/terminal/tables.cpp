@@ -20,10 +20,14 @@ constexpr std::size_t least_columns = 40;  ///< narrower terminals break the lin
 
 }  // namespace
 
-void add_table_options(po::options_description& options) {
+void add_wide_option(po::options_description& options) {
   options.add_options()("wide", po::bool_switch(),
-                        "all columns of the tables, however long the lines get")(
-      "csv", po::bool_switch(), "the tables as CSV");
+                        "all columns of the tables, however long the lines get");
+}
+
+void add_table_options(po::options_description& options) {
+  add_wide_option(options);
+  options.add_options()("csv", po::bool_switch(), "the tables as CSV");
 }
 
 std::string TableFormat::shown(const Table& table) const {
@@ -67,7 +71,7 @@ TextStyle terminal_style() {
 }
 
 TableFormat table_format(const ParsedArguments& parsed) {
-  TableFormat format{terminal_style(), parsed.flag("csv")};
+  TableFormat format{terminal_style(), parsed.has("csv") && parsed.flag("csv")};
   if (parsed.flag("wide")) format.style.width = 0;
   return format;
 }

@@ -7,7 +7,9 @@
 
 namespace rekernel {
 
-/// Adds --wide and --csv, for a command that shows tables.
+/// Adds --wide, for a command that shows tables.
+void add_wide_option(boost::program_options::options_description& options);
+/// Adds --wide and --csv, for one whose output can be one table.
 void add_table_options(boost::program_options::options_description& options);
 
 /// How a command shows its tables.

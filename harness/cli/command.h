@@ -18,6 +18,7 @@ int capture_command(const std::vector<std::string>& arguments);
 int check_command(const std::vector<std::string>& arguments);
 int compile_worker_command(const std::vector<std::string>& arguments);
 int evaluate_job_command(const std::vector<std::string>& arguments);
+int dataset_command(const std::vector<std::string>& arguments);
 int doctor_command(const std::vector<std::string>& arguments);
 int errors_command(const std::vector<std::string>& arguments);
 int evaluate_command(const std::vector<std::string>& arguments);

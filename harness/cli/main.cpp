@@ -39,6 +39,8 @@ constexpr std::array commands{
     Command{"search", "search for kernels with language models", rekernel::search_command},
     Command{"replay", "replay a recorded search", rekernel::replay_command},
     Command{"report", "the recorded results as text or Markdown", rekernel::report_command},
+    Command{"dataset", "the records as a data set for training: Parquet, card, Croissant",
+            rekernel::dataset_command},
     Command{"results", "merge, rank, compare and sign what was measured",
             rekernel::results_command},
     Command{"verify", "everything that a pull request must pass", rekernel::verify_command},

@@ -147,7 +147,8 @@ pip_python() {
 
 # Makes folder $1 hold exactly the pinned wheels that follow (lines of a wheel list), all of them or
 # none. They are downloaded for a fixed Python, whichever fetches them: of most, only headers and shared
-# libraries are used, and those that are imported work with every Python.
+# libraries are used, and those that are imported work with every Python. `wheel_python` names another one, for
+# those that do not.
 provide_wheels() {
   local folder=$1 wanted names python wheel log=$deps/log/pip.log
   shift
@@ -170,7 +171,7 @@ provide_wheels() {
   mkdir -p "$scratch/tree" "$deps/log"
   printf '%s\n' "$wanted" >"$scratch/tree/requirements.txt"
   "$python" -m pip download --require-hashes --no-deps --no-cache-dir --only-binary=:all: \
-    --progress-bar off --implementation cp --python-version 3.12 \
+    --progress-bar off --implementation cp --python-version "${wheel_python:-3.12}" \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 \
     --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
     --requirement "$scratch/tree/requirements.txt" --dest "$scratch/wheels" >"$log" 2>&1 </dev/null ||

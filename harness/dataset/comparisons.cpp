@@ -1,0 +1,60 @@
+#include "harness/dataset/comparisons.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rekernel {
+
+namespace {
+
+const Percent* share_of(const KeptCandidate& candidate) {
+  const ReferenceResult* headline = candidate.evaluation.headline();
+  return headline && headline->percent_of_reference ? &*headline->percent_of_reference : nullptr;
+}
+
+double rank_value(const KeptCandidate& candidate) {
+  if (!candidate.outcome.passed()) return -1;
+  const Percent* share = share_of(candidate);
+  if (share) return share->value;
+  return 1.0 / static_cast<double>(std::max<std::int64_t>(*candidate.outcome.median_ns, 1));
+}
+
+}  // namespace
+
+std::optional<Advantage> advantage(const KeptCandidate& better, const KeptCandidate& worse) {
+  if (!better.outcome.passed()) return std::nullopt;
+  if (!worse.outcome.passed()) return Advantage{.by_verdict = true};
+  const Percent* own = share_of(better);
+  const Percent* others = share_of(worse);
+  const bool comparable = own && others && better.device() == worse.device() &&
+                          better.outcome.reference == worse.outcome.reference;
+  if (!comparable || !(others->low > 0) || !(others->high > 0)) return std::nullopt;
+  Advantage by;
+  by.speedup = own->value / others->value;
+  by.speedup_low = own->low / others->high;
+  by.speedup_high = own->high / others->low;
+  if (!(by.speedup_low > 1)) return std::nullopt;
+  return by;
+}
+
+void rank(std::vector<const KeptCandidate*>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto* a, const auto* b) { return rank_value(*a) > rank_value(*b); });
+}
+
+std::vector<Preference> preferences_among(std::vector<const KeptCandidate*> candidates) {
+  rank(candidates);
+  std::vector<Preference> preferences;
+  const auto add = [&](std::size_t better, std::size_t worse) {
+    if (const auto by = advantage(*candidates[better], *candidates[worse])) {
+      preferences.push_back({candidates[better], candidates[worse], *by});
+    }
+  };
+  for (std::size_t i = 1; i < candidates.size(); ++i) {
+    add(0, i);
+    if (i > 1) add(i - 1, i);
+  }
+  return preferences;
+}
+
+}  // namespace rekernel

@@ -158,7 +158,7 @@ std::string reason_against(std::string_view name) {
     return "runs host code in the stream";
   }
   if (begins_with_any(name, {"cuStreamBeginCapture", "cuGraphInstantiate", "cuGraphExec"})) {
-    return "makes or changes a graph inside of the call; warm it up before";
+    return "makes or changes a graph inside of the call; do that while it warms up";
   }
   if (begins_with_any(name, {"cuMemAllocManaged", "cuMemPrefetch", "cuMemAdvise", "cuMemHost",
                              "cuMemAllocHost"})) {
@@ -547,7 +547,7 @@ class PlanMaker {
     for (const Workspace& workspace : program_.workspaces) {
       if (workspace.name == place->buffer) size = workspace.bytes;
     }
-    if (bytes > size - place->offset_bytes) return Error{"reaches behind the end of its memory"};
+    if (bytes > size - place->offset_bytes) return Error{"reaches past the end of its memory"};
     return place;
   }
 

@@ -76,7 +76,7 @@ Result<std::string> read_sealed(const fs::path& path) {
   const std::size_t line = text->find('\n');
   const std::string payload = line == std::string::npos ? "" : text->substr(line + 1);
   if (*text == sealed(payload)) return payload;
-  return Error{path.string() + ": expected a whole file, this one is cut short or changed (" +
+  return Error{path.string() + ": expected a whole file; this one is truncated or changed (" +
                std::to_string(text->size()) + " bytes)"};
 }
 

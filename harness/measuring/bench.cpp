@@ -142,7 +142,7 @@ Result<std::filesystem::path> record_bench(const std::filesystem::path& root, co
     // Signatures and bounds are of the device that is there.
     if (const auto found = unlike_device_before(recorded, bench); !found.empty()) {
       return Error{path.string() +
-                   ": recorded of another device than this one: " + joined(found, "; ")};
+                   ": recorded on another device than this one: " + joined(found, "; ")};
     }
   }
   merge(recorded, bench);

@@ -128,8 +128,8 @@ struct HttpClient::Exchange {
     if (speaks_no_tls(outcome.trouble)) {
       outcome.trouble += " (no TLS is spoken there; expected http:// before it?)";
     } else if (is_disbelieved(handle.get(), code, outcome.trouble)) {
-      outcome.trouble = "its certificate is not believed: " + outcome.trouble +
-                        " (--ca-file names the authorities to believe)";
+      outcome.trouble = "its certificate is not trusted: " + outcome.trouble +
+                        " (--ca-file names the authorities to trust)";
     } else {
       outcome.trouble_lasts = is_lasting(code);
     }

@@ -252,7 +252,7 @@ class Walk {
   }
 
   std::string started_from(const ReplayedCandidate& candidate) const {
-    if (is_seed(candidate)) return "nothing: the search was given it";
+    if (is_seed(candidate)) return "nothing: it was given to the search";
     std::vector<std::string> names;
     for (const std::string& id : candidate.parents) {
       const LibraryKernel* kernel =
@@ -260,7 +260,7 @@ class Walk {
       names.push_back(kernel ? "the library's kernel " + id + " (" + first_line(kernel->note) + ")"
                              : id);
     }
-    return names.empty() ? "no kernel, the problem alone" : joined(names);
+    return names.empty() ? "no kernel, only the problem" : joined(names);
   }
 
   Result<Ok> show_code(const ReplayedCandidate& candidate) {

@@ -18,7 +18,7 @@ void Ending::stop(const std::string& reason, const std::string& note) {
   recording_.put(event);
   if (!recording_.going() || goes_on(reason, was_recorded) || !recording_.going()) return;
   recording_.end(reason, note);
-  if (recording_.next()) recording_.refuse_next("nothing behind the stop");
+  if (recording_.next()) recording_.refuse_next("nothing after the stop");
 }
 
 bool Ending::may_ask(const std::vector<ModelRequest>& requests) {

@@ -80,7 +80,7 @@ Result<Ok> check_last_line(const fs::path& path) {
   if (size == 0) return Error{path.string() + ": empty; expected a trajectory's events"};
   if (*whole != size) {
     return Error{path.string() +
-                 ": truncated: the last line is not whole. `rekernel search "
+                 ": truncated: the last line is incomplete. `rekernel search "
                  "--resume` cuts it off and goes on"};
   }
   return Ok{};
@@ -308,7 +308,7 @@ std::optional<Interruption> Trajectory::put(const json::object& event,
 Interruption Trajectory::not_as_expected(const std::string& expected_title) {
   const std::string where = path_.string() + ": ";
   if (!has_next_) {
-    return {Interruption::Kind::mismatch, where + "ends behind line " + std::to_string(line_) +
+    return {Interruption::Kind::mismatch, where + "ends after line " + std::to_string(line_) +
                                               ", where the search goes on with " + expected_title +
                                               ": truncated, or not finished"};
   }

@@ -320,7 +320,7 @@ TEST(PlanMaker, KeepsMemsetsAndCopies) {
                 .before_launches(
                     work("cuMemsetD8Async", to_elsewhere + R"(,"value":7,"width":1,"count":5000)"))
                 .complaint(),
-            "a memset reaches behind the end of its memory");
+            "a memset reaches past the end of its memory");
 }
 
 TEST(NvrtcPlanMaker, BringsKernelsThatCompile) {

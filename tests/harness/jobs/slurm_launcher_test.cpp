@@ -204,7 +204,7 @@ TEST_F(SlurmCluster, EndsWhereNoNodeIsLeft) {
   auto launcher = jobs.open();
   ASSERT_TRUE(launcher) << launcher.error().message;
   for (const auto& [name, failure] : jobs.evaluate(**launcher, several("cursed", 6))) {
-    EXPECT_NE(failure.find("Slurm takes no more jobs: "), std::string::npos) << failure;
+    EXPECT_NE(failure.find("Slurm accepts no more jobs: "), std::string::npos) << failure;
     EXPECT_NE(failure.find("; without node n1 (node n1: no GPU)"), std::string::npos) << failure;
   }
   EXPECT_TRUE((*launcher)->trouble().has_value());
@@ -562,7 +562,7 @@ TEST_F(SlurmCluster, TakesNoResultOfAJobThatWasSuspended) {
   slurm({"scontrol", "resume", id});
   EXPECT_EQ(evaluated.get().at("slow_1"), "");
   EXPECT_EQ(jobs.begun("slow_1").size(), 2u);
-  EXPECT_TRUE(jobs.said_that("(SUSPENDED), so that its result is not taken")) << jobs.said;
+  EXPECT_TRUE(jobs.said_that("(SUSPENDED), so its result does not count")) << jobs.said;
 }
 
 TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {

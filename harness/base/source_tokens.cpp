@@ -112,7 +112,7 @@ class CppLexer {
     if (directive == "define") macro_name();
   }
 
-  /// With a parenthesis right behind it, a macro has parameters; behind a blank, it is its text.
+  /// With a parenthesis right after it, a macro has parameters; after a blank, it is its text.
   void macro_name() {
     while (is_blank(peek(0))) ++at_;
     std::size_t length = 0;

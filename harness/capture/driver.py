@@ -312,7 +312,7 @@ class Recorder:
 
 
 class Timer:
-    """Times of a call between two events, behind a write of more than the L2 cache holds: as it is, and with the
+    """Times of a call between two events, after a write of more than the L2 cache holds: as it is, and with the
     device kept busy until the call is issued, so that nothing of the host's time is in it."""
 
     def __init__(self, torch, device):

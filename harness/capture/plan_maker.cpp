@@ -519,7 +519,7 @@ class PlanMaker {
     constexpr std::int64_t max_blocks = std::numeric_limits<std::int32_t>::max();
     KernelLaunch launch;
     launch.kernel = kernel;
-    launch.module = -1;  // behind the program's own, whose number is not known yet
+    launch.module = -1;  // after the program's own, whose number is not known yet
     launch.grid[0].count = std::clamp<std::int64_t>((elements + block - 1) / block, 1, max_blocks);
     launch.block = {block, 1, 1};
     return launch;
@@ -538,7 +538,7 @@ class PlanMaker {
     return Ok{};
   }
 
-  /// An address with so many bytes behind it in its buffer.
+  /// An address with so many bytes after it in its buffer.
   Result<BytesArgument::Address> inside(const RecordedAddress& address, std::int64_t bytes) const {
     Result<BytesArgument::Address> place = resolved(address, 0);
     if (!place) return place;

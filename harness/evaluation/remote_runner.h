@@ -50,7 +50,7 @@ class RemoteRunner {
 
   /// The number of the subject that runs a candidate, or why it cannot be launched here.
   Result<int> load(const Candidate& candidate, const CompiledProgram& code);
-  /// The same code loaded anew: its global variables begin again as the source says.
+  /// The same code loaded again: its global variables start again as the source says.
   Result<Ok> reload(int subject);
 
   struct Reference {

@@ -344,7 +344,7 @@ std::optional<Rejection> Trial::judge_without_times(const ScheduleRequest& reque
 
 std::optional<Rejection> Trial::look_for_company() {
   if (options_.shared_gpu || !instruments_.is_interrupted()) return std::nullopt;
-  // A process that is only leaving the GPU, a monitor's say, interrupts once; what works on behind
+  // A process that is only leaving the GPU, a monitor's say, interrupts once; what works on after
   // its end does so in every run that is watched.
   if (++interruptions_ == 1 && !instruments_.is_interrupted()) return std::nullopt;
   // Either something of the candidate works on after its end, or somebody else does. What is the

@@ -18,7 +18,7 @@ struct RunTimes {
   std::int64_t events_ns = 0;    ///< between the events round the plan
   std::int64_t stamps_ns = 0;    ///< from the end of the cache flush to the start of the snapshot
   std::int64_t prepare_ns = 0;   ///< of the referee's own kernels that make inputs and poison
-  std::int64_t flush_ns = 0;     ///< of the one that overwrites the cache, right behind them
+  std::int64_t flush_ns = 0;     ///< of the one that overwrites the cache, right after them
   std::int64_t snapshot_ns = 0;  ///< of the one that copies the output
 };
 

@@ -22,7 +22,7 @@ namespace rekernel {
 /// Evaluates candidates as tasks of Slurm's job arrays, one GPU each. Any number of threads may
 /// wait in evaluate(); one thread of ours submits for all of them and looks for results.
 ///
-/// A job that ends without a result is submitted anew, so many times; a pre-empted one as often as
+/// A job that ends without a result is submitted again, so many times; a pre-empted one as often as
 /// it takes, and one that Slurm puts back into its queue is waited for. A full queue and a
 /// controller that does not answer are waited for. Jobs outlive this process: whoever opens the
 /// same folder again takes their results, waits for those that still run, and submits the rest.

@@ -106,7 +106,7 @@ Result<Bench> read_bench(const std::filesystem::path& path);
 /// Refuses a record that contradicts itself; the error's message has a line for each contradiction.
 Result<Bench> load_bench(const std::filesystem::path& path);
 
-/// Replaces the rows of `into` that `from` measured anew, adds those that are new, keeps the rest.
+/// Replaces the rows of `into` that `from` measured again, adds those that are new, keeps the rest.
 /// Rows end up in the catalog's order, then by kernel name.
 void merge(Bench& into, const Bench& from);
 

@@ -192,7 +192,7 @@ class EvaluationPool::Round {
     return failures != failures_.end() && failures->second.places.contains(place);
   }
 
-  /// Also behind a stop for another's failure: what was evaluated is not thrown away.
+  /// Also after a stop for another's failure: what was evaluated is not thrown away.
   void settle(std::size_t index, const EvaluationReport& report) {
     const std::lock_guard arrivals(arrival_mutex_);
     if (closed_) return;

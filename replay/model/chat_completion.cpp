@@ -68,7 +68,7 @@ std::string_view without_blanks_before(std::string_view text) {
   return text;
 }
 
-/// The text behind the thoughts that a server left in it: often their opening mark is in the
+/// The text after the thoughts that a server left in it: often their opening mark is in the
 /// prompt, so that the closing one alone is here.
 std::string_view behind_thoughts(std::string_view text) {
   constexpr std::string_view open = "<think>";

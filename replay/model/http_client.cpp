@@ -48,7 +48,7 @@ bool speaks_no_tls(const std::string& trouble) {
   return trouble.find("wrong version number") != std::string::npos;
 }
 
-/// Failures of a connection that no repetition mends.
+/// Failures of a connection that a retry does not fix.
 bool is_lasting(CURLcode code) {
   return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 }

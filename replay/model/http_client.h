@@ -31,7 +31,7 @@ struct HttpPost {
 /// How an exchange with a server ended.
 struct HttpOutcome {
   std::string trouble;         ///< with the connection; empty if there is an answer
-  bool trouble_lasts = false;  ///< another try would not mend it
+  bool trouble_lasts = false;  ///< a retry would not fix it
   long status = 0;
   std::int64_t retry_after_s = 0;
   std::string sent_on_to;  ///< the address of a redirection, which is not followed

@@ -217,7 +217,7 @@ class HttpModel::Batch {
     if (reception.next != Reception::Next::ask_again) return;
     exchange->attempts = 0;
     exchange->answer.reset();
-    // First of all: a model of no use shows before all of a long round is asked.
+    // First of all: an unusable model shows before all of a long round is asked.
     waiting_.insert(waiting_.begin(), std::move(exchange));
   }
 

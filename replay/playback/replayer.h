@@ -109,7 +109,7 @@ struct Remeasurement {
   std::vector<ChangedChoice> changed;
 };
 
-/// Runs every candidate that the replay kept through the evaluator. `progress` is called behind
+/// Runs every candidate that the replay kept through the evaluator. `progress` is called after
 /// each.
 std::optional<Interruption> measure_again(const ReplayedSearch& search, Evaluator& evaluator,
                                           const std::function<void(std::size_t done)>& progress,

@@ -65,7 +65,7 @@ struct Settings {
   /// Whether candidates may be timed on GPUs of different kinds. Then each is ranked by its time as
   /// a share of the reference's on the same GPU.
   bool mixed_gpus = false;
-  /// How often a reply is asked for until it is of use; then it counts as it is. Old recordings
+  /// How often a reply is asked for until it is usable; then it counts as it is. Old recordings
   /// know nothing of this: once.
   int tries = 1;
 

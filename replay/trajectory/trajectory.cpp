@@ -263,7 +263,7 @@ Result<Ok> Trajectory::skip() {
 /// event_line of the two, without its newline.
 bool Trajectory::is_next_line(const std::string& canonical, const std::string& chain) const {
   constexpr std::string_view before = ",\"chain\":\"";
-  constexpr std::string_view behind = "\"}";
+  constexpr std::string_view ending = "\"}";
   std::string_view line = next_line_;
   const auto take = [&](std::string_view part) {
     const bool begins_so = line.starts_with(part);
@@ -271,7 +271,7 @@ bool Trajectory::is_next_line(const std::string& canonical, const std::string& c
     return begins_so;
   };
   return take(std::string_view(canonical).substr(0, canonical.size() - 1)) && take(before) &&
-         take(chain) && take(behind) && line.empty();
+         take(chain) && take(ending) && line.empty();
 }
 
 const json::value* Trajectory::recorded_value(const json::object& event) const {

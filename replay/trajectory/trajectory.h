@@ -29,7 +29,7 @@ class Trajectory {
   Trajectory& operator=(Trajectory&&) noexcept;
   ~Trajectory();
 
-  /// The next recorded event, or nullptr behind the last. An error if its line cannot be
+  /// The next recorded event, or nullptr after the last. An error if its line cannot be
   /// understood. That it says everything once only is seen when it is passed. Stays until the next
   /// one is looked at.
   Result<const boost::json::object*> peek();

@@ -160,7 +160,7 @@ TEST_F(KeptJudges, LeaveTheGpuToWhoWaitsForIt) {
   EXPECT_FALSE(GpuLock::acquire(uuid, Clock::now(), nullptr));
   EXPECT_TRUE(GpuLock::acquire(uuid, Clock::now() + 5s, nullptr));
   EXPECT_FALSE(is_there(judge.process));
-  // The next evaluation begins anew.
+  // The next evaluation starts with new ones.
   EXPECT_NE(judge_of(evaluate()).process, judge.process);
 }
 

@@ -302,7 +302,7 @@ TEST_F(SlurmCluster, LooksOnceWhetherNodesSeeTheFolder) {
             jobs.said.rfind("looks whether the nodes see"))
       << jobs.said;
   EXPECT_EQ(jobs_left(), 0);
-  // No node is free: nobody knows, and nothing is left behind.
+  // No node is free: nobody knows, and nothing is left.
   Jobs waiting(*home / "waiting");
   waiting.slurm.partition = "cancelled";
   slurm({"sbatch", "--partition=urgent", "--nodelist=n2", "--gres=gpu:1", "--chdir=/",
@@ -533,7 +533,7 @@ TEST_F(SlurmCluster, WaitsForWhatSlurmPutsBackIntoItsQueue) {
     return evaluated;
   };
   auto first = put_back("hangs_1");
-  // It would begin again in two minutes.
+  // It would start again in two minutes.
   const std::string waiting = slurm({"squeue", "--noheader", "--partition=requeued", "-o", "%i"});
   slurm({"scontrol", "update", "JobId=" + waiting.substr(0, waiting.find('\n')), "StartTime=now"});
   EXPECT_EQ(first.get().at("hangs_1"), "");

@@ -98,7 +98,7 @@ Bench honest_bench() {
 
 std::string all_of(const std::vector<std::string>& lines) { return joined(lines, "\n"); }
 
-/// Each alone, in an honest record. The complaint begins so behind "bench.json: ".
+/// Each alone, in an honest record. The complaint begins so after "bench.json: ".
 const Forgery forgeries[] = {
     {"rows/0/median_ns", "1", "rows[0] (softmax/a_kernel): median_ns: 1, but its samples give"},
     {"rows/0/median_ns", "700000", "rows[0] (softmax/a_kernel): median_ns: 700000"},

@@ -126,7 +126,7 @@ TEST_F(ExactReplay, CatchesAMutationOfAnyField) {
   EXPECT_GT(mutations, 500u);
 }
 
-/// The same, by somebody who also computed the chain anew.
+/// The same, by somebody who also computed the chain again.
 class ForgedReplay : public ExactReplay {
  protected:
   std::string forged(const std::string& title, const std::function<void(json::object&)>& edit) {

@@ -152,7 +152,7 @@ TEST(Search, GoesOnAfterARoundWithoutIdeas) {
   EXPECT_EQ(find(events, "request r2.i1.b1").at("round"), 2);
 }
 
-/// Replies of no use first; then, for r1.i1.b2, nothing else.
+/// Unusable replies first; then, for r1.i1.b2, nothing else.
 struct UnusableFirst {
   UnusableFirst() {
     header.settings.tries = 3;

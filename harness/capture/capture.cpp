@@ -158,7 +158,7 @@ Result<std::string> read_log_file(const fs::path& path, std::size_t max_bytes) {
   return read_file(path, max_bytes);
 }
 
-/// Of the processes' logs the one that has calls; the others are compilers'.
+/// Reads the one log of a process that has calls; the others are those of compilers.
 Result<Recording> read_logs(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code status;

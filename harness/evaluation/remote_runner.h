@@ -59,7 +59,8 @@ class RemoteRunner {
   };
   /// A library reference for a problem, or why there is none.
   Result<Reference> make_reference(const std::string& problem, const std::string& id);
-  /// Of an FP16 product of this extent of the buffers a, b and c, in operations per second.
+  /// The rate of an FP16 product of this extent of the buffers a, b and c, in operations per
+  /// second.
   Result<std::int64_t> measure_matrix_rate(const std::string& reference, std::int64_t extent);
 
   /// All subjects are gone, and with them what was lent.

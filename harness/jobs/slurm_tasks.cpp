@@ -140,7 +140,7 @@ void SlurmTasks::adopt() {
   }
 }
 
-/// Of an earlier run's tasks, those that still go on are waited for.
+/// Waits for those tasks of an earlier run that still go on.
 void SlurmTasks::settle_adopted(const std::vector<SlurmTask>& listed) {
   std::set<std::pair<std::string, std::size_t>> going_on;
   for (const SlurmTask& task : listed) {

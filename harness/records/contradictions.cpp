@@ -217,7 +217,7 @@ class Examination {
                  noise_ppm(headline->timing.samples_ns, repeated), "the samples");
   }
 
-  /// Of a kernel that passed.
+  /// The errors of a kernel that passed.
   void examine_errors() {
     if (!evaluation_.errors) return;
     const ErrorStats& errors = *evaluation_.errors;
@@ -258,7 +258,7 @@ class Examination {
     }
   }
 
-  /// Of a kernel that passed: each badge against what it rests on and against the notes.
+  /// The badges of a kernel that passed, against their evidence and against the notes.
   void examine_badges() {
     for (const BadgeDescription& one : badge_table) {
       const std::string badge(one.name);

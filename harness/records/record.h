@@ -53,7 +53,7 @@ struct BenchRow {
   GpuConditions conditions;
   std::vector<RecordedReference> references;  ///< the headline first
   std::vector<std::int64_t> samples_ns;       ///< every timed run
-  /// Of the same runs, by the referee's clock: one for each process of the candidate. None in rows
+  /// The same runs, by the referee's clock: one for each process of the candidate. None in rows
   /// from before they were kept, whose `harness` is no row digest.
   std::vector<Witness> witnesses;
   std::vector<KernelResources> resources;  ///< of the plan's kernels

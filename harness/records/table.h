@@ -18,7 +18,7 @@ struct Table {
     bool wraps = false;         ///< long cells go over several lines
     bool cut = false;           ///< of a cell, what stands before the first ':' will do
     std::string short_heading;  ///< empty: the heading
-    /// Of a column of verdicts: how the good ones begin; the others stand out on a terminal.
+    /// For a column of verdicts: how the good ones begin; the others stand out on a terminal.
     std::string good;
     std::string neutral;    ///< of such a column: the cell that is neither good nor bad
     bool markdown = false;  ///< the cells are Markdown that we made; others are shown as they are

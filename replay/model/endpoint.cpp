@@ -25,7 +25,7 @@ constexpr const char* openai_address = "https://api.openai.com/v1";
 constexpr std::string_view completions_path = "/chat/completions";
 constexpr const char* openai_variable = "OPENAI_API_KEY";
 constexpr std::size_t shortest_secret = 6;
-/// Of those that nobody writes as a name or a word.
+/// A secret of this length is never written as a name or a word.
 constexpr std::size_t shortest_unlikely_secret = 16;
 constexpr std::int64_t longest_timeout_s = 7 * 86400;
 

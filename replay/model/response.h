@@ -14,7 +14,7 @@ boost::json::object response_event(const ModelRequest& request, const ModelReply
 /// request, from 1.
 boost::json::object unusable_event(const ModelRequest& request, const ModelReply& reply,
                                    int attempt, const std::string& reason);
-/// Of either event.
+/// The reply of either event.
 Result<ModelReply> reply_from_event(const boost::json::value& event, const std::string& where);
 
 }  // namespace rekernel

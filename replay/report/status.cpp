@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-/// Of every model, in the order of the settings.
+/// A row for every model, in the order of the settings.
 struct ModelRow {
   const ModelSettings* model = nullptr;
   ModelUse use;

@@ -15,7 +15,7 @@ struct WalkOptions {
 };
 
 /// What a candidate changed of its first parent in the search, as unified differences; empty where
-/// nothing changed. Of the plan, what runs: neither the name nor the idea.
+/// nothing changed. The plan's part is what runs: neither the name nor the idea.
 struct ChangeOfParent {
   std::string parent;
   std::string source;

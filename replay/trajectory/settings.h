@@ -73,7 +73,7 @@ struct Settings {
   const RoundPlan* plan_of(int round) const;
 };
 
-/// Of a new search.
+/// The default of a new search.
 inline constexpr int usual_tries = 3;
 
 /// What a person says about one idea, at most.

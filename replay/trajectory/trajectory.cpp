@@ -133,7 +133,7 @@ class Trajectory::EventParser {
  public:
   EventParser() : room_(std::size_t{1} << 16), memory_(room_.data(), room_.size()) {}
 
-  /// Valid until the next call; nullptr where the line is no object. Of a key that appears twice,
+  /// Valid until the next call; nullptr where the line is no object. If a key appears twice,
   /// the last value counts.
   const json::object* parse(std::string_view line) {
     event_.reset();

@@ -30,7 +30,7 @@ class Trajectory {
   ~Trajectory();
 
   /// The next recorded event, or nullptr after the last. An error if its line cannot be
-  /// understood. That it says everything once only is seen when it is passed. Stays until the next
+  /// understood. Keys that appear twice are found only when it is passed. Stays until the next
   /// one is looked at.
   Result<const boost::json::object*> peek();
   /// The event that peek() gave, if this is it.

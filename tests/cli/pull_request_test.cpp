@@ -58,7 +58,7 @@ class NvrtcPullRequest : public ::testing::Test {
     ASSERT_EQ(outcome.exit_status, 0) << command << "\n" << outcome.output;
   }
   void commit() { run("git add -A && git commit -q --allow-empty -m mine"); }
-  /// Of what is committed, which is everything.
+  /// Verifies what is committed, which is everything.
   ProgramOutcome verify(const std::string& options = "base --gpu off") {
     commit();
     return verify_as_it_is(options);

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using testing::Behaviour;
 using Clock = std::chrono::steady_clock;
 
-/// Of this process alone: what runs beside it locks other GPUs.
+/// Digits of this process alone: what runs beside it locks other GPUs.
 std::string own_digits() {
   const std::string number = std::to_string(::getpid());
   return std::string(12 - number.size(), '0') + number;

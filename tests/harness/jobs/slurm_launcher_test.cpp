@@ -81,7 +81,7 @@ class SlurmCluster : public ::testing::Test {
     return run_tool(command)->output;
   }
 
-  /// Of all jobs in the queue but the one that is to time out, once nothing ends any more.
+  /// How many jobs are left but the one that is to time out, once nothing ends any more.
   static std::ptrdiff_t jobs_left() {
     std::string left;
     for (int i = 0; i < 50; ++i) {

@@ -35,7 +35,7 @@ class SlurmLauncher : public EvaluationLauncher {
   SlurmLauncher(const SlurmLauncher&) = delete;
   SlurmLauncher& operator=(const SlurmLauncher&) = delete;
 
-  /// Whether nodes see the folder and run the program, by a job of a minute that leaves word of it;
+  /// Whether nodes see the folder and run the program, by a one-minute job that leaves a note;
   /// asked once for a folder. An error says what is wrong. Where the queue is so long that the job
   /// has not run within `patience`, nobody knows: the first candidates will tell.
   Result<Ok> check_nodes(std::chrono::milliseconds patience);

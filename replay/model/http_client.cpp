@@ -28,7 +28,7 @@ void curl_check(CURLMcode code) {
   if (code != CURLM_OK) throw std::runtime_error(std::string("curl: ") + curl_multi_strerror(code));
 }
 
-/// By curl's and OpenSSL's words for a connection that ended before anybody was believed or not.
+/// By curl's and OpenSSL's words for a connection that ended before any certificate was checked.
 bool broke_off(const std::string& trouble) {
   constexpr std::array words = {"SSL_ERROR_SYSCALL", "Connection reset", "unexpected eof"};
   return std::any_of(words.begin(), words.end(),

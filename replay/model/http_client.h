@@ -13,12 +13,12 @@
 
 namespace rekernel {
 
-/// What is sent to a server, and what is made of its answer.
+/// What is sent to a server, and who takes its answer.
 struct HttpPost {
   std::string url;
   std::vector<std::string> headers;
   std::string body;
-  std::filesystem::path ca_file;  ///< with the authorities that are believed; empty: the machine's
+  std::filesystem::path ca_file;  ///< with the trusted authorities; empty: the machine's
   bool past_proxies = false;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds timeout{0};

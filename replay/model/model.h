@@ -15,7 +15,7 @@ namespace rekernel {
 /// Replies of more bytes are recorded as a failure, without their text.
 inline constexpr std::size_t max_reply_bytes = std::size_t{4} << 20;
 
-/// Counts of more tokens, of a prompt or of a reply, are not believed. So their sum over any search
+/// Larger counts of tokens, in a prompt or a reply, are ignored. So their sum over any search
 /// stays within 63 bits.
 inline constexpr std::int64_t max_counted_tokens = std::int64_t{1} << 36;
 

@@ -10,7 +10,7 @@
 
 namespace rekernel {
 
-/// Where a search stands, finished or not, as its file tells it.
+/// The state of a search, finished or not, by its file.
 struct SearchStatus {
   ReplayedSearch search;
   bool running = false;                          ///< a search is writing the file now

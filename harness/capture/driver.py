@@ -123,7 +123,7 @@ def assign_names(inputs, given):
     for own_name, tensor in given:
         shaped = [n for n, d in inputs.descriptions.items() if inputs.fits(tensor, d)]
         if not shaped:
-            raise Refusal(f"'{own_name}' is {shape_text(tensor)}, which is none of the problem's inputs: "
+            raise Refusal(f"'{own_name}' is {shape_text(tensor)}, which is not one of the problem's inputs: "
                           f"{inputs.known()}")
         last = own_name.split(".")[-1].lower()
         named = [n for n in shaped if n.lower() == last]

@@ -222,7 +222,7 @@ class PlanMaker {
       const Tensor* known = problem_.find_tensor(tensor.name);
       if (!known || known->role != role || !given.insert(tensor.name).second) {
         return Error{"the recording has an " + what + " \"" + one_line(tensor.name, 64) +
-                     "\", which is none of " + problem_.id + "'s"};
+                     "\", which is not one of " + problem_.id + "'s"};
       }
       if (Result<Ok> fits = check_bytes(tensor, *known); !fits) return fits;
     }

@@ -102,7 +102,7 @@ class Names(unittest.TestCase):
     def test_what_nothing_decides_is_an_error(self):
         self.assertIn("could be weight or bias: name it so",
                       self.refusal(LAYERNORM, [("gain", Tensor([8]))]))
-        self.assertIn("none of the problem's inputs: x f32[4, 8]",
+        self.assertIn("not one of the problem's inputs: x f32[4, 8]",
                       self.refusal(LAYERNORM, [("x", Tensor([4, 9]))]))
         self.assertIn("none of the problem's inputs",
                       self.refusal(LAYERNORM, [("x", Tensor([4, 8], "float16"))]))

@@ -252,7 +252,7 @@ TEST(PlanMaker, KnowsEachOfSeveralOutputs) {
   EXPECT_EQ(plan().error().message, "the recording does not have all outputs of top_k");
   recording.calls[1].outputs.push_back({"third", 1 << 20, 64});
   EXPECT_EQ(plan().error().message,
-            "the recording has an output \"third\", which is none of top_k's");
+            "the recording has an output \"third\", which is not one of top_k's");
 }
 
 TEST(PlanMaker, WantsOneRowOfWork) {

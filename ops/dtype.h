@@ -41,7 +41,7 @@ double rounded_to(DType dtype, double value);
 /// the largest. None of f64 and u8, which no tensor of a problem has: a defect, which is thrown.
 exact::Encoding encoding_of(DType dtype);
 
-/// The bits of an element that holds `rounded_to(dtype, value)`, and its value. Of all types.
+/// The bits of an element that holds `rounded_to(dtype, value)`, and its value, for all types.
 std::uint64_t stored_bits(DType dtype, double value);
 double stored_value(DType dtype, std::uint64_t bits);
 

@@ -44,7 +44,7 @@ struct Encoding {
   enum Kind : int { narrow_float, float32, integer, condition };
   int kind;
   int bytes;
-  // Of a narrow float, which has a sign, an exponent and a fraction.
+  // For a narrow float, which has a sign, an exponent and a fraction.
   int fraction_bits;
   int smallest_exponent;  ///< of a normal number
   unsigned most;          ///< magnitude as which all larger ones are stored

@@ -28,7 +28,7 @@ struct Distribution {
   double a = 0.0;
   /// normal: standard deviation; uniform: upper bound; integers: one more than the largest
   double b = 1.0;
-  /// Of a choice: the values, each as likely as another, at most max_choices.
+  /// For a choice: the values, each as likely as another, at most max_choices.
   std::vector<double> choices = {};
   static constexpr std::size_t max_choices = 16;
 
@@ -41,7 +41,7 @@ struct Distribution {
     double deviation = 1.0;
   };
   std::optional<OddRow> odd_row = {};
-  /// Of each stretch of so many elements, a power of two of at least 4, one has this value, at a
+  /// One in each stretch of so many elements, a power of two of at least 4, has this value, at a
   /// place that the seed chooses.
   struct Outliers {
     std::int64_t stretch = 0;
@@ -177,7 +177,7 @@ struct Problem {
 
   std::vector<const Tensor*> inputs() const;
   std::vector<const Tensor*> outputs() const;
-  /// That with the most bytes, the first of several.
+  /// The one with the most bytes, the first of several.
   const Tensor& largest(Role role) const;
   const Tensor* find_tensor(const std::string& name) const;
   std::int64_t attribute(const std::string& name) const;  ///< integer attributes; throws if absent

@@ -32,8 +32,8 @@ REKERNEL_ANYWHERE Words philox(Words counter, unsigned key0, unsigned key1) {
   return counter;
 }
 
-/// The four words behind elements 4·quad to 4·quad + 3. Streams are disjoint ranges of the counter,
-/// so two tensors of one seed never share a block; seeds are keys.
+/// The four words that make elements 4·quad to 4·quad + 3. Streams are disjoint ranges of the
+/// counter, so two tensors of one seed never share a block; seeds are keys.
 REKERNEL_ANYWHERE Words words_of_quad(unsigned long long seed, unsigned stream,
                                       unsigned long long quad) {
   return philox({{static_cast<unsigned>(quad), static_cast<unsigned>(quad >> 32), stream, 0u}},

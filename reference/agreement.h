@@ -26,7 +26,7 @@ struct Agreement {
   std::int64_t unequal = 0;  ///< of integers and conditions: elements that differ
   std::int64_t elements = 0;
 
-  /// Sums in another order differ by less. Of indices of extremes one in a thousand may differ:
+  /// Sums in another order differ by less. One in a thousand indices of extremes may differ:
   /// which of equal elements it names is PyTorch's choice.
   bool agrees() const;
   static constexpr double most = 1e-9;
@@ -58,7 +58,7 @@ class AgreementProcess {
  public:
   /// Where PyTorch computes.
   enum class Place { cpu, gpu };
-  /// `device` as CUDA counts. That python3 or PyTorch is missing shows at the first comparison.
+  /// `device` as CUDA counts. A missing python3 or PyTorch shows at the first comparison.
   static Result<std::unique_ptr<AgreementProcess>> start(Place place, int device = 0);
   ~AgreementProcess();
   AgreementProcess(const AgreementProcess&) = delete;
@@ -67,9 +67,9 @@ class AgreementProcess {
   /// Memory for the values of one problem, until the next call of this.
   Result<std::span<std::byte>> memory(std::int64_t bytes);
 
-  /// Of what lies in the memory. Errors: PyTorch is missing or refused the expression, its result
-  /// has another shape, the process ended, or the deadline passed, after which there is no next
-  /// comparison.
+  /// Compares what lies in the memory. Errors: PyTorch is missing or refused the expression, its
+  /// result has another shape, the process ended, or the deadline passed, after which there is no
+  /// next comparison.
   Result<std::vector<Agreement>> compare(const Problem& problem, const ValuesInMemory& values,
                                          std::chrono::seconds deadline);
 

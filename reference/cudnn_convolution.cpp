@@ -22,7 +22,7 @@ struct Convolution {
   std::shared_ptr<DeviceBuffer> convolved_memory;
 };
 
-/// The graphs of the two ways: all in one, or the bare convolution with classic calls behind it.
+/// The graphs of the two ways: all in one, or the bare convolution with classic calls after it.
 CudnnGraph convolution_graph(const Convolution& conv, bool fused) {
   CudnnGraph graph({.api = &conv.cudnn->api(), .cudnn = conv.cudnn});
   constexpr cudnnDataType_t f32 = CUDNN_DATA_FLOAT;

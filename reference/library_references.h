@@ -6,8 +6,8 @@
 
 namespace rekernel {
 
-/// The makers behind make_reference, one for each file. Each takes what make_reference takes; the
-/// problem has the tensors and attributes of the problem that the reference is for.
+/// The makers that make_reference calls, one for each file. Each takes what make_reference takes;
+/// the problem has the tensors and attributes of the problem that the reference is for.
 using LibraryReferenceMaker = Result<std::unique_ptr<Runnable>> (*)(const ReferenceInfo& info,
                                                                     const Problem& problem,
                                                                     const Bindings& bindings,

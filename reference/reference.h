@@ -33,7 +33,7 @@ std::optional<std::string> headline_id(std::string_view problem);
 Result<std::unique_ptr<Runnable>> make_reference(const ReferenceInfo& info, const Problem& problem,
                                                  const Bindings& bindings, const Device& device);
 
-/// Loads the library behind the references of this id, if it is there: that takes a while and needs
+/// Loads the library of the references of this id, if it is there: that takes a while and needs
 /// no GPU.
 void load_library_of(std::string_view id);
 

@@ -41,7 +41,7 @@ struct DefinitionAudit {
 
   std::int64_t count(MutantFate fate) const;
   std::int64_t kinds() const;  ///< of those that count
-  /// Of those that count: refused, or without a badge.
+  /// The share of those that count which were rejected or lost a badge.
   double caught() const;
 };
 

@@ -312,12 +312,12 @@ Result<fs::path> record_errors(const fs::path& root, const ErrorsRecord& measure
     if (!loaded) return loaded.error();
     old = std::move(*loaded);
   }
-  std::set<std::string> anew;
-  for (const ErrorRow& row : measured.rows) anew.insert(row.problem);
+  std::set<std::string> remeasured;
+  for (const ErrorRow& row : measured.rows) remeasured.insert(row.problem);
   ErrorsRecord record = measured;
   record.rows.clear();
   for (const Problem& problem : catalog()) {
-    const auto& rows = anew.contains(problem.id) ? measured.rows : old.rows;
+    const auto& rows = remeasured.contains(problem.id) ? measured.rows : old.rows;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(record.rows),
                  [&](const ErrorRow& row) { return row.problem == problem.id; });
   }

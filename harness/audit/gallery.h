@@ -43,7 +43,7 @@ Result<Cheat> load_cheat(const std::filesystem::path& folder);
 /// Every fixture, by name; the first that cannot be read is the error.
 Result<std::vector<Cheat>> load_cheats(const std::filesystem::path& root);
 
-/// tests/adversarial/README.md with the table between its markers made anew from the fixtures.
+/// tests/adversarial/README.md with the table between its markers made again from the fixtures.
 Result<std::string> gallery_page(const std::filesystem::path& root);
 
 }  // namespace rekernel

@@ -154,7 +154,7 @@ std::string wrong_outcomes(const JudgeOutcomes& outcomes) {
   };
   std::string text;
   for (const JudgeOutcome& one : outcomes.mutants) {
-    if (!one.as_it_must) text += item("Not as it must be: mutant", one);
+    if (!one.as_it_must) text += item("Not as required: mutant", one);
   }
   for (const JudgeOutcome& one : outcomes.honest) {
     if (!one.as_it_must) text += item("False alarm:", one);

@@ -27,8 +27,8 @@ struct JudgeOutcomes {
   std::vector<JudgeOutcome> honest;
 };
 
-/// Of every mutant and honest kernel of the tree that the record has a verdict on, in the tree's
-/// order. Throws like all_mutants.
+/// Outcomes of all mutants and honest kernels of the tree with a verdict in the record, in the
+/// tree's order. Throws like all_mutants.
 JudgeOutcomes judge_outcomes(const std::filesystem::path& root, const ErrorsRecord& record);
 
 /// A Markdown item for each mutant that was not caught and each honest kernel that was refused.

@@ -8,7 +8,7 @@
 
 namespace rekernel {
 
-/// Of the sources as they were when this program was built: it carries them without its sources.
+/// Digests of the sources from which this program was built; it carries them, not the sources.
 const HarnessDigests& harness_digests();
 
 /// What every result carries, so that times taken by different judges can be told apart: digests of

@@ -218,14 +218,14 @@ void append_filled(std::string& text, const json::array& numbers, const std::str
   }
 }
 
-/// Appends the value behind `prefix_width` columns of its first line.
+/// Appends the value after `prefix_width` columns of its first line.
 void append_pretty(std::string& text, const json::value& value, std::size_t indent,
                    std::size_t prefix_width) {
   if (!value.is_structured()) {
     text += scalar_text(value);
     return;
   }
-  // One column is left for the comma behind it.
+  // One column is left for the comma after it.
   std::string line;
   if (prefix_width < line_width && append_line(line, value, line_width - 1 - prefix_width)) {
     text += line;

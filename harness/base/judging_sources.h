@@ -20,11 +20,11 @@ struct HarnessDigests {
   bool operator==(const HarnessDigests&) const = default;
 };
 
-/// Of the sources in a checkout.
+/// Digests of the sources in a checkout.
 Result<HarnessDigests> harness_digests_of(const std::filesystem::path& root);
 
-/// Of what a problem's file says, sixteen digits too: white space between tokens, the title and the
-/// source do not count.
+/// The digest of a problem's file, sixteen digits too: white space between tokens, the title and
+/// the source do not count.
 std::string problem_digest(std::string_view text);
 
 /// Those of all problems in a checkout, by id.

@@ -13,7 +13,7 @@ constexpr std::string_view end_of_directive = "\n";
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
-/// Of an identifier; bytes beyond ASCII are letters.
+/// Whether an identifier can hold it; bytes beyond ASCII are letters.
 bool is_word(char character) {
   return is_digit(character) || character == '_' || character == '$' ||
          (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
@@ -85,7 +85,7 @@ class CppLexer {
     return rest.starts_with("\\\n") ? 2 : rest.starts_with("\\\r\n") ? 3 : 0;
   }
 
-  /// Of a directive, a line is a unit of meaning.
+  /// In a directive, a line is a unit of meaning.
   void end_line() {
     if (in_directive_) emit(end_of_directive);
     in_directive_ = dropped_ = false;
@@ -112,7 +112,7 @@ class CppLexer {
     if (directive == "define") macro_name();
   }
 
-  /// With a parenthesis right behind it, a macro has parameters; behind a blank, it is its text.
+  /// With a parenthesis right after it, a macro has parameters; after a blank, it is its text.
   void macro_name() {
     while (is_blank(peek(0))) ++at_;
     std::size_t length = 0;
@@ -134,7 +134,7 @@ class CppLexer {
     take(1);
   }
 
-  /// Of a raw string with its prefix; 0: none begins here.
+  /// The length of a raw string with its prefix; 0: none begins here.
   std::size_t raw_string_length() const {
     const std::string_view rest = source_.substr(at_);
     for (const std::string_view prefix : literal_prefixes) {
@@ -149,7 +149,7 @@ class CppLexer {
     return 0;
   }
 
-  /// Of a string or a character with its prefix; 0: none begins here.
+  /// The length of a string or a character with its prefix; 0: none begins here.
   std::size_t literal_length() const {
     const std::string_view rest = source_.substr(at_);
     for (const std::string_view prefix : literal_prefixes) {
@@ -240,7 +240,7 @@ class PythonLexer {
   std::string lines_;
 };
 
-/// Of the token at the start of a text that is not empty, or of its white space.
+/// The length of the token, or of the white space, at the start of a text that is not empty.
 std::size_t json_token_length(std::string_view text) {
   constexpr std::string_view punctuation = "{}[]:,";
   constexpr std::string_view blanks = " \t\r\n\v\f";

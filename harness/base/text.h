@@ -22,7 +22,7 @@ std::size_t columns_of(std::string_view text);
 enum class LongWords { whole, broken };
 
 /// The text in lines of at most `columns` columns, broken at blanks where that is possible; lines
-/// behind the first begin with `indent` blanks. Line breaks of the text stay. As it is where
+/// after the first begin with `indent` blanks. Line breaks of the text stay. As it is where
 /// `columns` leaves no room; 0: any length.
 std::string wrapped(std::string_view text, std::size_t columns = page_columns,
                     std::size_t indent = 0, LongWords long_words = LongWords::whole);

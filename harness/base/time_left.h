@@ -10,7 +10,7 @@ namespace rekernel {
 std::string duration_text(std::chrono::seconds time);
 
 /// "about 40 s left", "about 3 min left", from the time that `done` of `total` equal parts took.
-/// Empty before anything is done, behind the end, and within the first two seconds, when the first
+/// Empty before anything is done, after the end, and within the first two seconds, when the first
 /// parts say little of the others.
 std::string time_left(std::chrono::nanoseconds elapsed, std::size_t done, std::size_t total);
 

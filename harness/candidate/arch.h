@@ -24,7 +24,8 @@ struct Architecture {
   std::int64_t max_shared_bytes_per_block;
   int max_registers_per_thread;
   int max_threads_per_multiprocessor;
-  /// Of the largest chip on sale that runs its code best: what one thread's local memory costs.
+  /// Those of the largest chip on sale that runs its code best: what one thread's local memory
+  /// costs.
   int multiprocessors;
 };
 

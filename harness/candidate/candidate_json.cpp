@@ -537,7 +537,7 @@ class PlanReader {
     }
   }
 
-  /// The copy engine may touch nothing behind the buffer.
+  /// The copy engine may touch nothing past the buffer.
   void check_extent(const TensorMapArgument& map, JsonReader& reader) const {
     const std::int64_t available = *buffers_.bytes(map.buffer);
     std::int64_t end = map.dims[0] * size_in_bytes(map.dtype);  // at most 2^35

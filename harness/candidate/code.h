@@ -16,7 +16,7 @@ namespace rekernel {
 inline constexpr std::size_t most_modules = 32;
 
 /// The file of a module in a candidate's folder: "kernel.cu", "kernel.ptx" or "kernel.cubin", of
-/// the modules behind the first "kernel.1.cubin" and so on. Here alone those names are spelled out.
+/// the modules after the first "kernel.1.cubin" and so on. Here alone those names are spelled out.
 std::string code_file(Language language, std::size_t module = 0);
 
 /// Every module of a program, the first one first, and a program's code made of such a list.
@@ -46,7 +46,7 @@ Result<std::vector<Code>> code_from_fields(std::string_view bytes);
 /// Whether a folder can be made there, as far as rights tell.
 Result<Ok> check_can_be_made(const std::filesystem::path& folder);
 
-/// Writes plan and code into a new folder; nothing is left behind where that fails.
+/// Writes plan and code into a new folder; nothing remains if that fails.
 Result<Ok> write_candidate(const std::filesystem::path& folder, const Candidate& candidate);
 
 }  // namespace rekernel

@@ -79,7 +79,7 @@ constexpr bool is_word(char c) {
          c == '$';
 }
 
-/// For every position, where the text goes on behind the blanks and block comments there.
+/// For every position, where the text goes on after the blanks and block comments there.
 /// Characters outside ASCII count as blanks: some are. All positions at once, from the end, since a
 /// source of comment openings would otherwise be searched to its end for each of them.
 std::vector<std::size_t> positions_behind_blanks(std::string_view text, bool newlines) {

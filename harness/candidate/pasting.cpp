@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 2> parts_of_words = {"has_include", "HAS_
 enum class Extent { whole, part };
 
 /// Whether pasted words can be `target` (whole), or have it in them (part): then the first may have
-/// more before it, and the last more behind it.
+/// more before it, and the last more after it.
 bool can_be_pasted(std::string_view target, Extent extent, const Words& words) {
   const bool part = extent == Extent::part;
   std::vector<bool> reached(target.size() + 1, false);

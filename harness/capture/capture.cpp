@@ -158,7 +158,7 @@ Result<std::string> read_log_file(const fs::path& path, std::size_t max_bytes) {
   return read_file(path, max_bytes);
 }
 
-/// Of the processes' logs the one that has calls; the others are compilers'.
+/// Reads the one log of a process that has calls; the others are those of compilers.
 Result<Recording> read_logs(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code status;
@@ -177,7 +177,7 @@ Result<Recording> read_logs(const fs::path& folder) {
     if (found) return Error{"calls from several processes"};
     found = *std::move(recording);
   }
-  if (!found) return Error{"no call was recorded: the recorder did not come into the process"};
+  if (!found) return Error{"no call was recorded: the recorder was not loaded into the process"};
   return *std::move(found);
 }
 
@@ -185,8 +185,8 @@ Result<Ok> check_sandbox() {
   if (sandbox_is_refused()) return Ok{};
   const Result<std::string> found = sandbox();
   if (found) return Ok{};
-  return Error{"a program runs in the sandbox only, and there is none: " + found.error().message +
-               "; REKERNEL_SANDBOX=off in the environment runs it with all that you may do"};
+  return Error{"a program runs only in the sandbox, and there is none: " + found.error().message +
+               "; REKERNEL_SANDBOX=off in the environment runs it with all of your rights"};
 }
 
 Result<Ok> check_recorder(const fs::path& recorder) {

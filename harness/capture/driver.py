@@ -123,7 +123,7 @@ def assign_names(inputs, given):
     for own_name, tensor in given:
         shaped = [n for n, d in inputs.descriptions.items() if inputs.fits(tensor, d)]
         if not shaped:
-            raise Refusal(f"'{own_name}' is {shape_text(tensor)}, which is none of the problem's inputs: "
+            raise Refusal(f"'{own_name}' is {shape_text(tensor)}, which is not one of the problem's inputs: "
                           f"{inputs.known()}")
         last = own_name.split(".")[-1].lower()
         named = [n for n in shaped if n.lower() == last]
@@ -312,7 +312,7 @@ class Recorder:
 
 
 class Timer:
-    """Times of a call between two events, behind a write of more than the L2 cache holds: as it is, and with the
+    """Times of a call between two events, after a write of more than the L2 cache holds: as it is, and with the
     device kept busy until the call is issued, so that nothing of the host's time is in it."""
 
     def __init__(self, torch, device):

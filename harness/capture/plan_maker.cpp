@@ -158,7 +158,7 @@ std::string reason_against(std::string_view name) {
     return "runs host code in the stream";
   }
   if (begins_with_any(name, {"cuStreamBeginCapture", "cuGraphInstantiate", "cuGraphExec"})) {
-    return "makes or changes a graph inside of the call; warm it up before";
+    return "makes or changes a graph inside of the call; do that while it warms up";
   }
   if (begins_with_any(name, {"cuMemAllocManaged", "cuMemPrefetch", "cuMemAdvise", "cuMemHost",
                              "cuMemAllocHost"})) {
@@ -222,7 +222,7 @@ class PlanMaker {
       const Tensor* known = problem_.find_tensor(tensor.name);
       if (!known || known->role != role || !given.insert(tensor.name).second) {
         return Error{"the recording has an " + what + " \"" + one_line(tensor.name, 64) +
-                     "\", which is none of " + problem_.id + "'s"};
+                     "\", which is not one of " + problem_.id + "'s"};
       }
       if (Result<Ok> fits = check_bytes(tensor, *known); !fits) return fits;
     }
@@ -519,7 +519,7 @@ class PlanMaker {
     constexpr std::int64_t max_blocks = std::numeric_limits<std::int32_t>::max();
     KernelLaunch launch;
     launch.kernel = kernel;
-    launch.module = -1;  // behind the program's own, whose number is not known yet
+    launch.module = -1;  // after the program's own, whose number is not known yet
     launch.grid[0].count = std::clamp<std::int64_t>((elements + block - 1) / block, 1, max_blocks);
     launch.block = {block, 1, 1};
     return launch;
@@ -538,7 +538,7 @@ class PlanMaker {
     return Ok{};
   }
 
-  /// An address with so many bytes behind it in its buffer.
+  /// An address with so many bytes after it in its buffer.
   Result<BytesArgument::Address> inside(const RecordedAddress& address, std::int64_t bytes) const {
     Result<BytesArgument::Address> place = resolved(address, 0);
     if (!place) return place;
@@ -547,7 +547,7 @@ class PlanMaker {
     for (const Workspace& workspace : program_.workspaces) {
       if (workspace.name == place->buffer) size = workspace.bytes;
     }
-    if (bytes > size - place->offset_bytes) return Error{"reaches behind the end of its memory"};
+    if (bytes > size - place->offset_bytes) return Error{"reaches past the end of its memory"};
     return place;
   }
 

@@ -321,7 +321,7 @@ const KernelResources* CompiledProgram::find(std::string_view kernel, int module
 }
 
 Result<Compiler> Compiler::load() {
-  // Options from the environment would change the machine code behind the cache's back.
+  // Options from the environment would change the machine code without the cache's knowledge.
   ::unsetenv("NVRTC_APPEND_FLAGS");
 
   const auto library = DynamicLibrary::open({"libnvrtc.so.13", "libnvrtc.so.12"});

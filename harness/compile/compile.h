@@ -65,7 +65,7 @@ class Compiler {
   Result<CompiledProgram> compile(const Program& program, const std::string& problem_header,
                                   const std::string& target) const;
 
-  /// The two ways that compile() goes: what is in the cache, and what is made anew.
+  /// The two ways that compile() goes: what is in the cache, and what is made again.
   std::optional<CompiledProgram> recall(const Program& program, const std::string& problem_header,
                                         const std::string& target) const;
   Result<CompiledProgram> compile_anew(const Program& program, const std::string& problem_header,

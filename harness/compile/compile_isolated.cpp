@@ -23,7 +23,7 @@ namespace rekernel {
 
 namespace {
 
-/// Of addresses. No committed kernel takes half a gigabyte.
+/// A limit of addresses. No committed kernel takes half a gigabyte.
 constexpr std::int64_t memory_bytes = std::int64_t{2} << 30;
 
 /// What a compiler may say: of an error, and beside all modules of a program together. NVRTC's side

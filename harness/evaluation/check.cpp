@@ -99,7 +99,7 @@ std::uint64_t Checker::digest() const {
   std::uint64_t all = 0;
   std::uint64_t salt = salt_;
   for (const Judged& output : outputs_) {
-    // Of each output by another salt, so that outputs cannot change places.
+    // Each output has another salt, so that outputs cannot change places.
     all = std::rotl(all, 1) + tools_.digest(output.snapshot_view(), salt, stream_);
     salt += 0x9e3779b97f4a7c15ull;
   }

@@ -93,7 +93,7 @@ class Checker {
   /// By which the absolute part of the tolerance is multiplied, for each output; nothing where a
   /// truth is not finite everywhere.
   std::optional<std::vector<double>> scales(const StressCase* stress) const;
-  /// Of each output.
+  /// The errors of each output.
   std::vector<ErrorStats> compared(const std::vector<double>& scales) const;
   void judge_compared(const std::vector<double>& scales, const StressCase* stress,
                       Judgement& judgement) const;

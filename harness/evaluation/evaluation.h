@@ -102,7 +102,7 @@ struct Evaluation {
   std::vector<std::string> stress_left_out;
 
   std::optional<Timing> timing;
-  /// Of the same samples, by clocks out of the candidate's reach: one for each of its processes.
+  /// The same samples, by clocks out of the candidate's reach: one for each of its processes.
   std::vector<Witness> witnesses;
   Ceilings ceilings;
   std::int64_t ceiling_ns = 0;              ///< of the ceilings: see ceiling_ns()

@@ -43,7 +43,7 @@ class Instruments {
   /// The errors of a reference on inputs that the candidate ran on. The candidate's outputs are
   /// gone afterwards.
   virtual ErrorStats reference_errors(std::size_t reference, const PlannedInput& input) = 0;
-  /// Of the last outputs: equal ones have equal digests.
+  /// A digest of the last outputs: equal ones have equal digests.
   virtual std::string digest() = 0;
   /// The beginning of the last run's largest output.
   virtual std::vector<std::uint32_t> first_words(std::size_t count) = 0;
@@ -55,7 +55,7 @@ class Instruments {
 
   /// References in processes of their own: so many times of one, made in a block, in nanoseconds.
   virtual Result<std::vector<std::int64_t>> time_external(std::size_t external, int count) = 0;
-  /// Of an external reference that was timed.
+  /// Details of an external reference that was timed.
   virtual std::string external_details(std::size_t external) = 0;
 };
 

@@ -80,7 +80,7 @@ Result<Ok> Judges::ask(const Case& one) {
   return send(referee_request(one.candidate, one.options, new_libraries), handed, one.externals);
 }
 
-/// Of a referee that does not go on: how it ended.
+/// Finds out how a referee that does not go on ended.
 void Judges::bury(Answer& answer) {
   channel_ = Channel();
   answer.death = answer.late ? referee_->kill() : referee_->end();

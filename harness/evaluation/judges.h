@@ -26,7 +26,7 @@ struct RunnerProcess {
 
 /// The processes of an evaluation in which no code of a candidate ever runs: the referee and, once
 /// one was needed, that of the libraries. They serve one evaluation after the other, since to begin
-/// anew takes most of the time that a short evaluation takes, and the driver begins one process at
+/// again takes most of the time that a short evaluation takes, and the driver begins one process at
 /// a time on all GPUs of a machine together.
 class Judges {
  public:

@@ -199,7 +199,7 @@ EvaluationReport LocalLauncher::start_and_wait(const Candidate& candidate,
   return std::move(*report);
 }
 
-/// Nothing, if the judges were gone before they began, and `kept` says that this may be.
+/// Nothing if judges that were kept (`kept`) died before they began.
 std::optional<EvaluationReport> LocalLauncher::judged(
     const Candidate& candidate, const EvaluateOptions& options,
     const std::shared_future<Result<CompileOutcome>>& compiled, Place& place, bool kept) {

@@ -29,7 +29,7 @@ using ReferenceMaker = std::function<Result<std::unique_ptr<Runnable>>(
 /// Where an evaluation gets its references from. The harness does not know the libraries.
 struct ReferenceSource {
   ReferenceMaker make;
-  /// Loads the library behind a reference, if there is one, which takes a while and needs no GPU.
+  /// Loads the library of a reference, if there is one, which takes a while and needs no GPU.
   std::function<void(const std::string& id)> load;
   /// Over copies of the descriptors of an ExternalSession, which the reference closes.
   std::function<Result<std::unique_ptr<ExternalReference>>(

@@ -50,7 +50,7 @@ class RemoteRunner {
 
   /// The number of the subject that runs a candidate, or why it cannot be launched here.
   Result<int> load(const Candidate& candidate, const CompiledProgram& code);
-  /// The same code loaded anew: its global variables begin again as the source says.
+  /// The same code loaded again: its global variables start again as the source says.
   Result<Ok> reload(int subject);
 
   struct Reference {
@@ -59,7 +59,8 @@ class RemoteRunner {
   };
   /// A library reference for a problem, or why there is none.
   Result<Reference> make_reference(const std::string& problem, const std::string& id);
-  /// Of an FP16 product of this extent of the buffers a, b and c, in operations per second.
+  /// The rate of an FP16 product of this extent of the buffers a, b and c, in operations per
+  /// second.
   Result<std::int64_t> measure_matrix_rate(const std::string& reference, std::int64_t extent);
 
   /// All subjects are gone, and with them what was lent.

@@ -37,7 +37,7 @@ struct EvaluationReport {
   std::optional<DeviceProperties> device;
   std::vector<NoiseRun> noise;      ///< of an A/A experiment
   std::vector<Sighting> sightings;  ///< of mode `blinding`
-  /// Of the machine that evaluated, where that is another one: compiler, driver, libraries.
+  /// Compiler, driver and libraries of the machine that evaluated, where that is another one.
   std::string toolchain;
 };
 
@@ -51,7 +51,7 @@ void note_judge(Evaluation& evaluation);
 
 /// What an evaluation says of a candidate before anything was found out.
 EvaluationReport blank_report(const Candidate& candidate);
-/// That a candidate could not be evaluated, and why.
+/// Says that a candidate could not be evaluated, and why.
 EvaluationReport not_evaluated(const Candidate& candidate, const std::string& why);
 
 /// The number of the GPU for the processes of an evaluation: the launcher hides the others from

@@ -33,10 +33,10 @@ struct EvaluateOptions {
   int samples = 60;  ///< timed samples of each subject; `errors` judges so many and times none
   std::optional<std::uint64_t> seed;  ///< first of the seeds; fresh ones if absent
   bool stress = true;                 ///< run the stress inputs for the `robust` badge
-  /// Of mode `blinding`: a gap before runs that are not timed, which must be found.
+  /// In mode `blinding`: a gap before runs that are not timed, which must be found.
   std::chrono::microseconds planted_gap{0};
   int noise_runs = 0;  ///< of mode `noise`
-  /// Of mode `noise`: a reference's id, or the candidate itself where it is empty.
+  /// In mode `noise`: a reference's id, or the candidate itself where it is empty.
   std::string noise_subject;
   /// Measure also where others use the GPU: such times are not recorded.
   bool shared_gpu = false;

@@ -29,7 +29,7 @@ namespace rekernel {
 
 /// The other processes of an evaluation.
 struct Connections {
-  /// Two for a verdict: neither has what the other one may have left behind.
+  /// Two for a verdict: neither has what the other one may have left.
   std::vector<PendingRunner> candidate;
   PendingRunner* libraries = nullptr;  ///< null where no library is needed
   /// One each of options.external_references.

@@ -122,7 +122,7 @@ class Runner {
     reload(subjects_.back());
   }
 
-  /// Anew, if it is loaded already: its global variables begin again as the source says.
+  /// Once more if it is loaded already: its global variables start again as the source says.
   void reload(Subject& subject) {
     subject.runnable.reset();
     Result<std::unique_ptr<Runnable>> runnable =
@@ -134,7 +134,7 @@ class Runner {
   }
 
   /// The first launch of a kernel may load code or make room for its local memory, for which the
-  /// driver waits until the device is idle: never, behind a stream that waits for a word.
+  /// driver waits until the device is idle: never, with a stream that waits for a word.
   void run_unwatched(Runnable& runnable) {
     runnable.enqueue(stream_.get());
     stream_.synchronize();

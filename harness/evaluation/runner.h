@@ -23,7 +23,7 @@ namespace rekernel {
 ///   "run", subject, ticket                       → "armed", then "ran", nanoseconds
 /// What is loaded, made or reloaded runs once at once, so that nothing is left to be set up.
 /// A run is issued whole before "armed": the stream waits until the word `go` is the ticket, and
-/// sets the word `done` to it behind the plan.
+/// sets the word `done` to it after the plan.
 ///
 /// Serves until the referee hangs up; returns the exit status.
 int run_runner_worker(const ReferenceSource& references);

@@ -63,7 +63,7 @@ class Drawing {
   void add_repeats() {
     const std::size_t pairs =
         number(request_.processes > 1 ? 2 * request_.repeats : request_.repeats);
-    // Of the judged ones, as far as there are enough.
+    // Judged ones first, as far as there are enough.
     std::vector<std::size_t> repeated = chosen(count(), count(), random_);
     std::stable_partition(repeated.begin(), repeated.end(),
                           [&](std::size_t i) { return schedule_.runs[i].judged; });

@@ -46,7 +46,7 @@ bool is_one_of_several(const GpuIdentity& gpu) {
   return uuids.size() > 1;
 }
 
-/// Of this process and those that it starts. Locked by fcntl(), whose locks are a process's own.
+/// Shared by this process and those that it starts. Locked by fcntl(), whose locks are a process's.
 int turn_file() {
   static const FileDescriptor file(::memfd_create("rekernel-turn", MFD_CLOEXEC));
   return file.get();

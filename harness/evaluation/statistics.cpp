@@ -17,7 +17,7 @@ double sorted_quantile(std::span<const std::int64_t> sorted, double fraction) {
          static_cast<double>(sorted[above]) * weight;
 }
 
-/// Of 5% in all, half belongs to each of two medians, and half of that to each side.
+/// Half of 5% belongs to each of two medians, and half of that to each side.
 constexpr double tail_of_one_side = 0.0125;
 
 }  // namespace

@@ -17,11 +17,11 @@ using Clock = std::chrono::steady_clock;
 using Mode = EvaluateOptions::Mode;
 
 /// Timed runs are judged: all of them where that takes no longer than the first, else a random
-/// part, and never fewer than the second. Of a kernel that is wrong in every second run, and it
-/// takes as many to move a median, 12 judged ones miss one in 4096.
+/// part, and never fewer than the second. A kernel that is wrong in every second run, as many as it
+/// takes to move a median, passes 12 judged ones once in 4096 times.
 constexpr std::chrono::milliseconds timed_checks_budget{100};
 constexpr int fewest_timed_checks = 12;
-/// Of stress inputs, as many different ones as this allows, and each in several runs: outputs that
+/// As many different stress inputs as this allows are run, each several times: outputs that
 /// are equal bit for bit are judged once. A kernel that is careful in a share c of its runs, less
 /// than half where it gains by the others, escapes a stress case with a chance of c to the power of
 /// the case's runs: six of them, and four of large tensors, which take long to make and to judge.
@@ -116,7 +116,7 @@ class Trial::Runs {
     events_ns_.push_back(times.events_ns);
   }
 
-  /// Of the timed runs, by process.
+  /// Times of the timed runs, by process.
   const std::vector<std::vector<RunTimes>>& times() const { return times_; }
   const std::vector<std::int64_t>& events_ns() const { return events_ns_; }
 
@@ -344,7 +344,7 @@ std::optional<Rejection> Trial::judge_without_times(const ScheduleRequest& reque
 
 std::optional<Rejection> Trial::look_for_company() {
   if (options_.shared_gpu || !instruments_.is_interrupted()) return std::nullopt;
-  // A process that is only leaving the GPU, a monitor's say, interrupts once; what works on behind
+  // A process that is only leaving the GPU, a monitor's say, interrupts once; what works on after
   // its end does so in every run that is watched.
   if (++interruptions_ == 1 && !instruments_.is_interrupted()) return std::nullopt;
   // Either something of the candidate works on after its end, or somebody else does. What is the

@@ -18,13 +18,13 @@ struct RunTimes {
   std::int64_t events_ns = 0;    ///< between the events round the plan
   std::int64_t stamps_ns = 0;    ///< from the end of the cache flush to the start of the snapshot
   std::int64_t prepare_ns = 0;   ///< of the referee's own kernels that make inputs and poison
-  std::int64_t flush_ns = 0;     ///< of the one that overwrites the cache, right behind them
+  std::int64_t flush_ns = 0;     ///< of the one that overwrites the cache, right after them
   std::int64_t snapshot_ns = 0;  ///< of the one that copies the output
 };
 
 /// What known work, run before any code of a candidate was loaded, says of the referee's clock.
 struct ClockCalibration {
-  /// Of a known piece of work: what it is, and medians over its runs.
+  /// A known piece of work, and medians over its runs.
   struct Work {
     std::string name;
     RunTimes median;
@@ -63,7 +63,7 @@ Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes
 /// of it still runs.
 std::optional<Rejection> check_clock(const Witness& witness);
 
-/// Of a library's runs beside the candidate's: the cache flush alone, since other memory takes
+/// Checks a library's runs beside the candidate's: only the cache flush, since other memory takes
 /// another time to be prepared and copied.
 std::optional<Rejection> check_company(const ClockCalibration& calibration,
                                        std::span<const RunTimes> library_runs);

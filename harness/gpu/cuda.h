@@ -75,7 +75,7 @@ struct DeviceProperties {
   int driver_version = 0;  ///< 13000 for 13.0
 };
 
-/// Of the GPU that CUDA gives this number here, without a context on it; identify_gpu asks for less
+/// Identity of the GPU with this number for CUDA, without a context on it; identify_gpu takes less
 /// time.
 Result<GpuIdentity> cuda_identity(int ordinal);
 

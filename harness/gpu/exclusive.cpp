@@ -37,7 +37,7 @@ Error file_error(const fs::path& path, const std::string& problem) {
 }
 
 /// Makes an empty file that everybody may open, whatever the umask: complete under another name
-/// first, so that nobody meets it with fewer rights. That it exists already is no error.
+/// first, so that nobody meets it with fewer rights. It is no error if it exists already.
 Result<Ok> make_lock_file(const fs::path& path) {
   std::string temporary = path.string() + ".XXXXXX";
   const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
@@ -113,7 +113,7 @@ std::string describe_holder(const fs::path& lock) {
   const std::optional<pid_t> holder = lock_holder(*locks, status.st_dev, status.st_ino);
   if (!holder) return "another process";
   std::string name = program_name(*holder);
-  // Of our own program the command too; other arguments may be anything.
+  // For our own program, the command too; other arguments may be anything.
   const std::vector<std::string> words = command_line(*holder);
   if (name == "rekernel" && words.size() > 1) name += " " + shown(words[1]);
   return "process " + std::to_string(*holder) + (name.empty() ? "" : " (" + name + ")");

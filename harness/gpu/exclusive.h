@@ -94,7 +94,7 @@ struct GpuOccupants {
 GpuOccupants occupants(const Result<std::vector<GpuContext>>& contexts,
                        const ProcessTable& processes, bool sees_all);
 
-/// Of the GPU at this moment. Asks again for a moment while processes are listed that do not exist:
+/// Who uses the GPU now. Asks again for a moment while processes are listed that do not exist:
 /// those that are just ending.
 GpuOccupants occupants(const GpuMonitor& monitor);
 

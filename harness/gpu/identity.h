@@ -18,7 +18,7 @@ struct GpuIdentity {
   std::string file;  ///< "/dev/nvidia2"; empty where that is not known
 };
 
-/// Of the GPU that CUDA gives this number here. NVML is asked where that leaves no doubt, since
+/// Identity of the GPU with this number for CUDA. NVML is asked where that leaves no doubt, since
 /// CUDA's own start takes tenths of a second for each GPU; else CUDA. No memory of the device is
 /// taken.
 Result<GpuIdentity> identify_gpu(int ordinal);

@@ -48,7 +48,7 @@ class GpuMonitor {
   std::shared_ptr<const State> state_;
 };
 
-/// Of the GPU with this UUID, "GPU-01234567-89ab-…", or of this number along the bus. An error
+/// The GPU with this UUID, "GPU-01234567-89ab-…", or with this number along the bus. An error
 /// where there is none, or where one is divided into instances (MIG), which CUDA counts in its
 /// place.
 Result<GpuIdentity> nvml_identity(const std::string& uuid);

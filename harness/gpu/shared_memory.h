@@ -55,7 +55,7 @@ class DeviceMapping {
 /// A page of host memory that two processes and the streams of both write words into.
 class WordPage {
  public:
-  /// The memory behind a page, for both processes to open.
+  /// The memory of a page, for both processes to open.
   static Result<FileDescriptor> create();
   /// Maps it and makes it known to the current context.
   explicit WordPage(const FileDescriptor& memory);

@@ -56,7 +56,7 @@ EvaluationReport CommandLauncher::evaluate(const Candidate& candidate,
   }
 }
 
-/// One command, unless the result is there already. An error says why there is none behind it.
+/// One command, unless the result is there already. An error says why there is none after it.
 Result<EvaluationReport> CommandLauncher::try_once(const std::string& key) {
   std::string end = "an earlier job";
   bool good = true;

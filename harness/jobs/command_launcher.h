@@ -12,7 +12,7 @@ namespace rekernel {
 
 struct CommandTimes {
   std::chrono::milliseconds deadline{std::chrono::minutes(60)};  ///< of one job, with its queue
-  std::chrono::milliseconds arrival{30'000};  ///< that a result may need behind its job's end
+  std::chrono::milliseconds arrival{30'000};  ///< that a result may need after its job's end
   std::chrono::milliseconds look{200};        ///< between two looks for it
 };
 

@@ -42,7 +42,7 @@ std::string search_path(const std::optional<std::vector<std::string>>& environme
   return "";
 }
 
-/// The program with which a prefix begins, behind assignments; nothing where only running it would
+/// The program with which a prefix begins, after assignments; nothing where only running it would
 /// tell (`$(pick-host)`, say).
 std::optional<std::string> program_of_prefix(const std::string& prefix) {
   wordexp_t words{};

@@ -19,13 +19,13 @@ namespace {
 constexpr const char* first_word = "rekernel-job";
 constexpr std::array folders = {"requests", "results", "batches", "logs"};
 
-/// The payload behind a line with its length and its hash.
+/// The payload after a line with its length and its hash.
 std::string sealed(const std::string& payload) {
   return std::string(first_word) + " " + std::to_string(payload.size()) + " " +
          sha256_hex(payload) + "\n" + payload;
 }
 
-/// Opening the folder anew is also what makes a network file system look, as it is mounted by
+/// Opening the folder again is also what makes a network file system look, as it is mounted by
 /// default; asked for by its name, a file may stay unknown for half a minute.
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
@@ -76,7 +76,7 @@ Result<std::string> read_sealed(const fs::path& path) {
   const std::size_t line = text->find('\n');
   const std::string payload = line == std::string::npos ? "" : text->substr(line + 1);
   if (*text == sealed(payload)) return payload;
-  return Error{path.string() + ": expected a whole file, this one is cut short or changed (" +
+  return Error{path.string() + ": expected a whole file; this one is truncated or changed (" +
                std::to_string(text->size()) + " bytes)"};
 }
 

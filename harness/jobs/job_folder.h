@@ -23,7 +23,7 @@ struct JobOptions {
   int tries = 3;  ///< jobs for one candidate that end without a result
   /// "NAME=value" each: what jobs may see of our environment.
   std::optional<std::vector<std::string>> environment;
-  /// Behind it nothing is waited for any more. What runs elsewhere goes on.
+  /// After it, nothing is waited for any more. What runs elsewhere goes on.
   std::optional<std::chrono::steady_clock::time_point> deadline;
   std::function<void(const std::string&)> say;
 
@@ -57,7 +57,7 @@ class JobFolder {
 
   /// Whether something of an earlier use lies there.
   bool is_used() const;
-  /// Begins anew where nothing is, and where everything was recorded.
+  /// Begins again where nothing is, and where everything was recorded.
   void forget_gpu() const;
   /// Takes this kind of GPU for the first one's.
   Result<Ok> expect_gpu(const std::string& name) const;
@@ -76,7 +76,7 @@ class JobFolder {
   /// Makes this machine ask the server of a network file system what results there are now, also
   /// where it is mounted so that listing them does not (nocto).
   void renew_results() const;
-  /// What jobs have left in the folder of logs, read anew.
+  /// What jobs have left in the folder of logs, read again.
   std::set<std::string> logs() const;
 
   /// Whether a job has left this word there, which tells that nodes see the folder.

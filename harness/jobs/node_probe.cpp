@@ -26,12 +26,12 @@ Result<bool> NodeProbe::run(std::chrono::milliseconds patience, const Wait& wait
     if (refusal_of(job.error().message) == SlurmRefusal::permanent) {
       return Error{slurm_.refusal_text(job.error().message)};
     }
-    say(unknown + ", since Slurm takes no job now: " + job.error().message);
+    say(unknown + ", since Slurm accepts no jobs now: " + job.error().message);
     return false;
   }
   set_job(*job);
-  say("a job of a minute looks whether the nodes see " + folder_.path().string() +
-      ": waiting for it " + seconds_text(patience) + " at most (--probe 0 leaves it out)");
+  say("a one-minute job checks whether the nodes see " + folder_.path().string() +
+      ": waiting for it at most " + seconds_text(patience) + " (--probe 0 skips it)");
   const Result<std::optional<std::string>> why = watch(name, patience, wait);
   if (!why) return why.error();
   if (*why) say(unknown + ": " + **why + "; the first candidates will tell");

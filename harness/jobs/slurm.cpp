@@ -157,7 +157,7 @@ std::string what_ended(const SlurmTask& task, const SlurmJobOptions& options,
   const std::string where = "job " + task.job + (task.node.empty() ? "" : " on " + task.node) + " ";
   const std::string& state = task.state;
   if (state == "TIMEOUT" || state == "DEADLINE") {
-    return where + "was not done in its time (--time " + options.time + " gives it so much)";
+    return where + "did not finish in its time (--time " + options.time + ")";
   }
   if (state == "NODE_FAIL" || state == "BOOT_FAIL") return where + "was lost with its node";
   if (state == "PREEMPTED") return where + "was pre-empted (PREEMPTED)";

@@ -79,7 +79,7 @@ std::string SlurmClient::refusal_text(const std::string& message) const {
   add("account", options_.account);
   add("constraint", options_.constraint);
   for (const std::string& flag : options_.flags) asked += ", " + flag;
-  return "--launcher slurm: Slurm takes no such job: " + message + " (one GPU, " +
+  return "--launcher slurm: Slurm rejects such a job: " + message + " (one GPU, " +
          one_line(asked, 256) + ")";
 }
 

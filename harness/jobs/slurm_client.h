@@ -30,7 +30,7 @@ class SlurmClient {
   Result<std::vector<SlurmTask>> list(const std::vector<std::string>& names) const;
   Result<Ok> cancel(const std::vector<std::string>& jobs) const;
 
-  /// That Slurm will never take such jobs, and what was asked of it.
+  /// Says that Slurm will never accept such jobs, and what was requested.
   std::string refusal_text(const std::string& message) const;
 
  private:

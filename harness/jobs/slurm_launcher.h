@@ -22,7 +22,7 @@ namespace rekernel {
 /// Evaluates candidates as tasks of Slurm's job arrays, one GPU each. Any number of threads may
 /// wait in evaluate(); one thread of ours submits for all of them and looks for results.
 ///
-/// A job that ends without a result is submitted anew, so many times; a pre-empted one as often as
+/// A job that ends without a result is submitted again, so many times; a pre-empted one as often as
 /// it takes, and one that Slurm puts back into its queue is waited for. A full queue and a
 /// controller that does not answer are waited for. Jobs outlive this process: whoever opens the
 /// same folder again takes their results, waits for those that still run, and submits the rest.
@@ -35,7 +35,7 @@ class SlurmLauncher : public EvaluationLauncher {
   SlurmLauncher(const SlurmLauncher&) = delete;
   SlurmLauncher& operator=(const SlurmLauncher&) = delete;
 
-  /// Whether nodes see the folder and run the program, by a job of a minute that leaves word of it;
+  /// Whether nodes see the folder and run the program, by a one-minute job that leaves a note;
   /// asked once for a folder. An error says what is wrong. Where the queue is so long that the job
   /// has not run within `patience`, nobody knows: the first candidates will tell.
   Result<Ok> check_nodes(std::chrono::milliseconds patience);

@@ -93,8 +93,8 @@ void SlurmTasks::take_result(Tasks::iterator task, const JobResult& result) {
     folder_.remove_result(task->first);
     return submit_again(task,
                         node +
-                            "the job was stopped meanwhile (SUSPENDED), so that its result is not "
-                            "taken; submitted again, which is not counted");
+                            "the job was suspended (SUSPENDED), so its result does not count; "
+                            "submitted again, not counted as a try");
   }
   const auto refusal = folder_.refusal(result, options_.target, options_.mixed_gpus);
   if (!refusal && result.report.failure.empty()) {
@@ -118,7 +118,7 @@ void SlurmTasks::query() {
     Result<std::vector<SlurmTask>> tasks = slurm_.list(batches_.names());
     if (!tasks) {
       if (!std::exchange(silent_, true)) {
-        say("Slurm does not tell what became of the jobs, which go on: " + tasks.error().message +
+        say("Slurm does not say how the jobs are; they go on: " + tasks.error().message +
             "; asked again every " + seconds_text(times_.query));
       }
       return;
@@ -140,7 +140,7 @@ void SlurmTasks::adopt() {
   }
 }
 
-/// Of an earlier run's tasks, those that still go on are waited for.
+/// Waits for those tasks of an earlier run that still go on.
 void SlurmTasks::settle_adopted(const std::vector<SlurmTask>& listed) {
   std::set<std::pair<std::string, std::size_t>> going_on;
   for (const SlurmTask& task : listed) {
@@ -192,8 +192,8 @@ void SlurmTasks::note_going_on(Task& task, const SlurmTask& listed) {
   task.over_since.reset();
   if (listed.restarts > std::exchange(task.restarts, listed.restarts)) {
     say(task.candidate + ": Slurm ended job " + listed.job +
-        " before its time and put it back into its queue (REQUEUED), as it does where a job is "
-        "pre-empted or its node is lost: waiting for it");
+        " before its time and requeued it (REQUEUED), as it does when a job is pre-empted or its "
+        "node is lost: waiting for it");
   }
   // It stands still while its deadlines and its clock go on.
   if (listed.state == "SUSPENDED") task.was_suspended = true;
@@ -235,7 +235,7 @@ void SlurmTasks::give_up_waiting() {
       if (!proven_ && nodes_.excluded().size() > 1) hopeless = why;
     }
     if (state == "PREEMPTED") {  // no fault of the job
-      submit_again(current, why + "; submitted again, which is not counted");
+      submit_again(current, why + "; submitted again, not counted as a try");
     } else {
       try_again(current, why);
     }
@@ -312,12 +312,12 @@ bool SlurmTasks::note_refusal(const std::string& message, SlurmBatch& batch) {
     end_submission(message);
     return false;
   }
-  say("Slurm takes no job now: " + message + "; tried again in " + seconds_text(next.pause));
+  say("Slurm accepts no jobs now: " + message + "; tried again in " + seconds_text(next.pause));
   return false;
 }
 
 void SlurmTasks::end_submission(const std::string& message) {
-  std::string text = "Slurm takes no more jobs: " + message;
+  std::string text = "Slurm accepts no more jobs: " + message;
   for (const auto& [node, why] : nodes_.excluded()) {
     text += "; without node " + node + " (" + why + ")";
   }

@@ -64,7 +64,7 @@ EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions&
   return evaluate;
 }
 
-/// Of a problem that no library solves, where PyTorch is not timed: a reference that says so, so
+/// For a problem that no library solves, where PyTorch is not timed: a reference that says so, so
 /// that its row is known to be without a percentage.
 Evaluation with_missing_headline(Evaluation evaluation, const BenchOptions& options) {
   if (options.pytorch || !evaluation.timing || !evaluation.references.empty()) return evaluation;
@@ -142,7 +142,7 @@ Result<std::filesystem::path> record_bench(const std::filesystem::path& root, co
     // Signatures and bounds are of the device that is there.
     if (const auto found = unlike_device_before(recorded, bench); !found.empty()) {
       return Error{path.string() +
-                   ": recorded of another device than this one: " + joined(found, "; ")};
+                   ": recorded on another device than this one: " + joined(found, "; ")};
     }
   }
   merge(recorded, bench);

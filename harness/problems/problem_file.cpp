@@ -357,8 +357,8 @@ class ProblemReader {
             ": " + rest};
   }
 
-  /// Of a statement that may be a list, the string in which a column of the whole lies; the column
-  /// becomes one of that string.
+  /// The string of a statement, which may be a list of them, in which a column of the whole lies;
+  /// it becomes a column of that string.
   static json::string part_with(const json::value& statement, std::size_t& column) {
     if (const json::string* text = statement.if_string()) return *text;
     const json::array& parts = statement.as_array();

@@ -211,7 +211,7 @@ class Supervision {
     }
   }
 
-  /// Of what came after the first `before` bytes: such lines come whole.
+  /// Repeats the lines on refused calls after the first `before` bytes: such lines come whole.
   void repeat_refused_calls(std::size_t before) const {
     std::istringstream lines(errors_.substr(before));
     for (std::string line; std::getline(lines, line);) {

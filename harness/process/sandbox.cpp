@@ -54,7 +54,7 @@ Words hidden_folders() {
       folders.push_back(real.string());
     }
   }
-  // A folder inside another comes behind it, and would be gone if it came first.
+  // A folder inside another comes after it, and would be gone if it came first.
   std::sort(folders.begin(), folders.end());
   return folders;
 }
@@ -169,7 +169,7 @@ Words wrapping(const std::string& bubblewrap, SandboxDevices devices,
   return words;
 }
 
-/// With those of `words` that `additions` names anew left out.
+/// With those of `words` that `additions` names again left out.
 Words with_variables(const Words& words, const Words& additions) {
   Words result = additions;
   for (const std::string& word : words) {

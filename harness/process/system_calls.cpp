@@ -37,14 +37,14 @@ constexpr std::uint32_t new_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_N
 
 constexpr std::uint32_t name_of_memory = 0x53564d41;  // PR_SET_VMA
 
-/// Of prctl: what a process asks about itself or gives up.
+/// Operations of prctl: what a process asks about itself or gives up.
 constexpr auto harmless_controls = std::to_array<std::uint32_t>(
     {PR_SET_NAME, PR_GET_NAME, PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE,
      PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_CAPBSET_READ, PR_GET_TIMERSLACK,
      PR_SET_TIMERSLACK, PR_GET_THP_DISABLE, PR_SET_THP_DISABLE, PR_GET_SPECULATION_CTRL, PR_GET_TSC,
      name_of_memory});
 
-/// Of ioctl: these put text into the terminal's input, as if its owner had typed it.
+/// Requests of ioctl that put text into the terminal's input, as if its owner had typed it.
 constexpr auto typing_into_terminals = std::to_array<std::uint32_t>({TIOCSTI, TIOCLINUX});
 
 /// The error for a call that is refused for what it is; others get EPERM.
@@ -85,8 +85,8 @@ std::vector<sock_filter> filter(Refusals refusals) {
   for (const long call : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo}) {
     filter.allow_for(call, 0, own, error_for(call));
   }
-  // Of its own memory. Limits can be read; a process of root's could raise them again. But for that
-  // of the stack, which NVRTC raises.
+  // Only its own memory. Limits can be read; a process of root's could raise them again. But for
+  // that of the stack, which NVRTC raises.
   filter.allow_for(SYS_move_pages, 0, own_or_implied, error_for(SYS_move_pages));
   filter.allow_if(SYS_prlimit64, std::array{std::pair{2, std::uint32_t{0}}});
   filter.allow_if(SYS_prlimit64, std::array{std::pair{0, std::uint32_t{0}},

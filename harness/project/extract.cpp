@@ -52,8 +52,9 @@ Result<Ok> complete_device(Bench& bench, const Header& header) {
     if (!recorded) return recorded.error();
     note_device(bench, *recorded);
   } else if (bench.multiprocessors == 0) {
-    return Error{path.string() + " does not exist, and the search tells of " + header.device.name +
-                 ", not of " + bench.device_name + "; measure with `rekernel bench --record`"};
+    return Error{path.string() + " does not exist, and the search was made on " +
+                 header.device.name + ", not on " + bench.device_name +
+                 "; measure with `rekernel bench --record`"};
   }
   // A search from before there was this bound kept none.
   for (BenchRow& row : bench.rows) {
@@ -74,8 +75,7 @@ std::string recorded_text(const fs::path& path, const ReplayedCandidate& candida
                           const Bench& bench) {
   std::string text = "recorded in " + path.string();
   if (!candidate.record.contains("measured")) {
-    text += "; the search kept no date of it, so that the row has today's, " +
-            bench.rows.front().measured;
+    text += "; the search kept no date, so the row has today's, " + bench.rows.front().measured;
   }
   return text + "\nnext: rekernel report --readme && rekernel verify\n";
 }

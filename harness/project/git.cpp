@@ -54,7 +54,7 @@ Result<std::string> Git::merge_base(const std::string& base) const {
   const Result<std::string> commit =
       run({"rev-parse", "--verify", "--quiet", "--end-of-options", base + "^{commit}"});
   if (!commit) {
-    return Error{base + ": no commit of this clone" +
+    return Error{base + ": not a commit in this clone" +
                  (is_shallow ? deepen
                              : "; `git fetch origin` gets what is new, and a branch that was "
                                "rebased has other commits than before")};

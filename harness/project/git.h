@@ -35,7 +35,7 @@ class Git {
   Result<std::string> merge_base(const std::string& base) const;
   /// All that HEAD changes of a commit, sorted.
   Result<std::vector<ChangedFile>> changes_since(const std::string& commit) const;
-  /// What the work tree has and HEAD has not, or has otherwise: changed, added, not even added.
+  /// What differs between the work tree and HEAD: changed, staged and untracked files.
   Result<std::vector<std::string>> uncommitted() const;
   /// HEAD's files, in a folder that is empty; without links, whose targets are the machine's.
   /// Nothing of the repository changes.

@@ -23,8 +23,8 @@ std::vector<std::string> unknown_references(const Bench& bench, const std::strin
       if (std::find(known.begin(), known.end(), reference.id) != known.end()) continue;
       found.push_back(where + ": rows[" + std::to_string(i) + "] (" +
                       one_line(row.problem + "/" + row.kernel, longest_name) + "): references: '" +
-                      one_line(reference.id, longest_name) + "' is no reference of " + problem->id +
-                      "; expected " + joined(known));
+                      one_line(reference.id, longest_name) + "' is not a reference of " +
+                      problem->id + "; expected " + joined(known));
     }
   }
   return found;

@@ -6,7 +6,7 @@ namespace rekernel {
 
 namespace {
 
-/// Empty where the working directory is in no project.
+/// Empty where the working directory is not in a project.
 std::filesystem::path project_around() {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -27,8 +27,8 @@ std::filesystem::path project_root() {
   std::filesystem::path around = project_around();
   if (!around.empty()) return around;
   static const bool said = [] {
-    std::cerr << "rekernel: the working directory is in no project: using " << REKERNEL_SOURCE_DIR
-              << ", which this program was built from\n";
+    std::cerr << "rekernel: the working directory is not in a project: using "
+              << REKERNEL_SOURCE_DIR << ", which this program was built from\n";
     return true;
   }();
   static_cast<void>(said);
@@ -39,7 +39,8 @@ Result<std::filesystem::path> own_project() {
   std::filesystem::path around = project_around();
   if (!around.empty()) return around;
   return Error{
-      "the working directory is in no project, and nothing is written elsewhere: expected a folder "
+      "the working directory is not in a project, and nothing is written elsewhere: expected a "
+      "folder "
       "at or above it that holds generated/ and results/"};
 }
 

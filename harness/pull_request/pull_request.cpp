@@ -52,7 +52,7 @@ void examine_content(const fs::path& root, const ChangedFile& file, Complaints& 
   if (bytes > (source ? max_source_bytes : max_bytes)) {
     complaints.push_back({file.path, std::to_string(bytes) + " bytes: expected " +
                                          std::to_string(source ? max_source_bytes : max_bytes) +
-                                         " at most; generate at run time what is a table"});
+                                         " at most; generate tables at run time"});
     return;
   }
   const Result<std::string> content = read_file(path);
@@ -148,7 +148,7 @@ class Examination {
     if (!paths) return paths.error();
     for (std::size_t i = 0; i < std::min(max_named, paths->size()); ++i) {
       found_.left.push_back("commit " + one_line((*paths)[i], longest_name) +
-                            ": HEAD is judged, which has it not, or otherwise");
+                            ": HEAD is judged, where it is missing or different");
     }
     if (paths->size() > max_named) {
       found_.left.push_back("commit " + counted(paths->size() - max_named, "other file"));
@@ -190,8 +190,7 @@ class Examination {
     if (pictures) return add(*pictures);
     for (const ChangedFile& file : changes) {
       if (!file.path.starts_with("results/pictures/")) continue;
-      complain(file.path,
-               "cannot be compared with what the records give: " + pictures.error().message);
+      complain(file.path, "cannot be compared with the records: " + pictures.error().message);
     }
     found_.left.push_back("compare results/pictures: " + pictures.error().message);
   }
@@ -201,8 +200,7 @@ class Examination {
     const Result<std::string> now = read_file(root_ / "README.md");
     if (before && now && written_part(*before) != written_part(*now)) {
       complain("README.md",
-               "changed outside of its generated tables: bring that as a pull request "
-               "of its own");
+               "changed outside of its generated tables: that needs a pull request of its own");
     }
   }
 
@@ -212,7 +210,7 @@ class Examination {
     if (!digests || *digests == harness_digests()) return;
     found_.left.push_back("this program was built from other sources than the checkout's (" +
                           joined(differing_sources(harness_digests(), *digests)) +
-                          "): build it anew and verify again");
+                          "): build it again and verify again");
   }
 
   void examine_candidate() {
@@ -254,15 +252,14 @@ class Examination {
         rows_by_kernel(git_.content(found_.base, path).value_or(""));
     const std::map<std::string, std::string> now = rows_by_kernel(*text);
     for (const auto& [name, row] : before) {
-      if (!now.contains(name)) complain(path, "the row of " + name + " is gone: put it back");
+      if (!now.contains(name)) complain(path, "the row of " + name + " is missing: put it back");
     }
     for (const auto& [name, row] : now) {
       const auto old = before.find(name);
       const bool changed = old == before.end() || old->second != row;
       if (changed && !(found_.candidate && name == kernel_name())) {
         complain(path, "the row of " + name +
-                           " changed: a pull request brings its own candidate's "
-                           "row alone");
+                           " changed: a pull request brings only its own candidate's row");
       }
     }
     examine_device(path);
@@ -338,7 +335,7 @@ class Examination {
     if (origin.trajectory.empty()) {
       if (!files_.trajectories.empty()) {
         complain(*files_.trajectories.begin(),
-                 "no origin of the candidate: name it in kernel.json, or take it out");
+                 "not an origin of the candidate: name it in kernel.json, or remove it");
       }
       return;
     }
@@ -395,7 +392,7 @@ class Examination {
     if (!recorded) return recorded.error();
     found_.left.clear();
     found_.left.push_back("commit " + fs::relative(*recorded, work_tree_).string() +
-                          ", and what `rekernel report --readme` makes of it");
+                          ", and what `rekernel report --readme` makes from it");
     return Ok{};
   }
 

@@ -21,29 +21,26 @@ std::vector<std::string> path_parts(const std::string& path) {
 /// Why a file outside of a candidate's may not be in a pull request that adds one.
 std::string reason_against(const std::vector<std::string>& parts) {
   static const std::map<std::string, const char*> by_folder{
-      {"harness",
-       "the harness judges the kernel: what changes it comes as a pull request of its own"},
+      {"harness", "the harness judges the kernel: a change to it needs a pull request of its own"},
       {"ops",
-       "the problems decide what is right: what changes them comes as a pull request of its own"},
+       "the problems decide what is right: a change to them needs a pull request of its own"},
       {"reference",
-       "the references are what is divided by: what changes them comes as a pull request "
-       "of its own"},
-      {"replay", "the search and its replay come as a pull request of their own"},
-      {"tests", "tests come with the code that they test, in a pull request of their own"},
-      {".github",
-       "workflows run with rights: what changes them comes as a pull request of its own"},
+       "results divide by the references: a change to them needs a pull request of its own"},
+      {"replay", "a change to the search or its replay needs a pull request of its own"},
+      {"tests", "tests belong to the pull request of the code that they test"},
+      {".github", "workflows run with rights: a change to them needs a pull request of its own"},
       {"results",
-       "of results/ a candidate brings its row of results/<gpu>/bench.json alone; the rest "
-       "is measured by those who merge"},
+       "in results/ a candidate may only bring its row of results/<gpu>/bench.json; maintainers "
+       "measure the rest"},
       {"generated",
        "a candidate is generated/<problem>/<name>/ with kernel.cu and kernel.json, and a "
        "page generated/<problem>/README.md"},
       {"trajectories",
        "a search is trajectories/<name>.jsonl, with <name>.jsonl.sig and <name>.md"}};
   const auto found = by_folder.find(parts.front());
-  return found != by_folder.end()
-             ? found->second
-             : "it belongs to no candidate; take it out, or bring it as a pull request of its own";
+  return found != by_folder.end() ? found->second
+                                  : "it does not belong to a candidate: remove it, or open a pull "
+                                    "request of its own for it";
 }
 
 constexpr const char* link_mode = "120000";
@@ -85,12 +82,12 @@ void examine_kind(const ChangedFile& file, PullRequestFiles& files) {
   const auto complain = [&](const std::string& what) {
     files.complaints.push_back({file.path, what});
   };
-  if (file.new_mode == link_mode) complain("a link: put the file itself there");
-  if (file.new_mode == submodule_mode) complain("a repository within the repository: take it out");
+  if (file.new_mode == link_mode) complain("a link: commit the file itself");
+  if (file.new_mode == submodule_mode) complain("a repository within the repository: remove it");
   if (file.new_mode == executable_mode && file.old_mode != executable_mode) {
-    complain("executable, which no file of a candidate is: chmod -x");
+    complain("executable, but no file of a candidate may be: chmod -x");
   }
-  if (file.kind == 'D') complain("deleted: a pull request adds a candidate and takes nothing away");
+  if (file.kind == 'D') complain("deleted: a pull request adds a candidate and removes nothing");
 }
 
 std::string problem_of(const std::string& path) { return path_parts(path).at(1); }
@@ -104,13 +101,14 @@ void examine_company(const std::vector<ChangedFile>& changes, PullRequestFiles& 
           std::any_of(files.candidates.begin(), files.candidates.end(),
                       [&](const auto& folder) { return problem_of(folder) == problem_of(path); });
       if (!of_candidate) {
-        files.complaints.push_back({path, "the page of a problem for which no candidate comes"});
+        files.complaints.push_back(
+            {path, "the page of a problem for which the pull request has no candidate"});
       }
     } else if (path.starts_with("trajectories/") &&
                (path.ends_with(".md") || path.ends_with(".jsonl.sig"))) {
       const std::string stem = path.substr(0, path.find('.'));
       if (!files.trajectories.contains(stem + ".jsonl")) {
-        files.complaints.push_back({path, "of a search that does not come with it"});
+        files.complaints.push_back({path, "belongs to a search that is not in the pull request"});
       }
     }
   }
@@ -148,13 +146,11 @@ std::vector<std::string> page_complaints(const std::string& before, const std::s
     }
     const std::string place = "line " + std::to_string(number) + ": ";
     if (has_html(line)) complaints.push_back(place + "HTML: expected Markdown without tags");
-    if (line.find("![") != std::string::npos)
-      complaints.push_back(place + "a picture: take it out");
+    if (line.find("![") != std::string::npos) complaints.push_back(place + "a picture: remove it");
   }
   if (kept < old.size()) {
     complaints.push_back("line " + std::to_string(kept + 1) +
-                         " of the base's page changed or is gone: a candidate adds to a page, and "
-                         "changes nothing in it");
+                         " of the base's page changed or is gone: a candidate only adds to a page");
   }
   return complaints;
 }
@@ -183,15 +179,15 @@ PullRequestFiles sort_out(const std::vector<ChangedFile>& changes,
       continue;
     }
     files.complaints.push_back({folder,
-                                "the name exists: a candidate that is there is not changed; "
-                                "choose another name for yours"});
+                                "the name exists: committed candidates do not change; choose "
+                                "another name for yours"});
   }
   files.candidates = std::move(fresh);
   examine_company(changes, files);
   if (files.candidates.size() > 1) {
     for (const std::string& folder : files.candidates) {
       files.complaints.push_back({folder, "one of " + std::to_string(files.candidates.size()) +
-                                              " candidates: bring one in a pull request"});
+                                              " candidates: a pull request has one"});
     }
   }
   if (files.candidates.empty() && files.complaints.empty()) {
@@ -261,7 +257,7 @@ std::optional<std::string> placeholder_idea(const Candidate& candidate) {
   for (std::string word; stream >> word;) {
     ++words;
     const bool stub = word.starts_with("TODO") || word.starts_with("FIXME") || word == "...";
-    if (stub) return "idea: '" + word + "' stands for it; say what makes the kernel fast";
+    if (stub) return "idea: '" + word + "' is a placeholder; say what makes the kernel fast";
   }
   if (words >= fewest_words) return std::nullopt;
   return "idea: " + counted(words, "word") + "; say in a sentence what makes the kernel fast";

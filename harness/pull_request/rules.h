@@ -32,7 +32,7 @@ struct PullRequestFiles {
 PullRequestFiles sort_out(const std::vector<ChangedFile>& changes,
                           const std::set<std::string>& in_base);
 
-/// What a candidate may not do to a page that people wrote: change or take out lines, bring HTML or
+/// What a candidate may not do to a page that people wrote: change or remove lines, add HTML or
 /// pictures. `before` is empty for a new one.
 std::vector<std::string> page_complaints(const std::string& before, const std::string& now);
 
@@ -54,7 +54,7 @@ std::vector<ResourceUse> resource_uses(const Candidate& candidate,
 std::vector<PullRequestComplaint> over_limits(const std::string& file,
                                               const std::vector<ResourceUse>& uses);
 
-/// Whether the idea says nothing of this kernel; why.
+/// Why the idea says nothing about this kernel, if so.
 std::optional<std::string> placeholder_idea(const Candidate& candidate);
 
 }  // namespace rekernel

@@ -69,16 +69,17 @@ class Examination {
   }
 
   void examine_names() {
-    if (!problem_) note("problem", "'" + evaluation_.problem + "' is no problem of the catalog");
+    if (!problem_)
+      note("problem", "'" + evaluation_.problem + "' is not a problem in the catalogue");
     const std::string& sha256 = evaluation_.sha256;
     const bool hexadecimal =
         sha256.find_first_not_of("0123456789abcdef") == std::string::npos && sha256.size() == 64;
     if (!hexadecimal) note("sha256", "expected 64 hexadecimal digits");
     if (!evaluation_.target.empty() && !capability_of(evaluation_.target)) {
-      note("target", "'" + evaluation_.target + "' is no architecture");
+      note("target", "'" + evaluation_.target + "' is not an architecture");
     }
     std::set<std::uint64_t> distinct(evaluation_.seeds.begin(), evaluation_.seeds.end());
-    if (distinct.size() != evaluation_.seeds.size()) note("seeds", "one is there twice");
+    if (distinct.size() != evaluation_.seeds.size()) note("seeds", "one appears twice");
   }
 
   void examine_status() {
@@ -151,7 +152,7 @@ class Examination {
   void examine_references() {
     std::set<std::string> ids;
     for (const ReferenceResult& reference : evaluation_.references) {
-      if (!ids.insert(reference.id).second) note(name_of(reference) + "id", "it is there twice");
+      if (!ids.insert(reference.id).second) note(name_of(reference) + "id", "it appears twice");
       if (!reference.unavailable.empty() || !evaluation_.timing) continue;
       examine_summary(name_of(reference) + "timing.", reference.timing);
       examine_percent(reference);
@@ -216,7 +217,7 @@ class Examination {
                  noise_ppm(headline->timing.samples_ns, repeated), "the samples");
   }
 
-  /// Of a kernel that passed.
+  /// The errors of a kernel that passed.
   void examine_errors() {
     if (!evaluation_.errors) return;
     const ErrorStats& errors = *evaluation_.errors;
@@ -257,7 +258,7 @@ class Examination {
     }
   }
 
-  /// Of a kernel that passed: each badge against what it rests on and against the notes.
+  /// The badges of a kernel that passed, against their evidence and against the notes.
   void examine_badges() {
     for (const BadgeDescription& one : badge_table) {
       const std::string badge(one.name);
@@ -269,7 +270,7 @@ class Examination {
         note("badge_notes", "they say why " + badge + " was refused, but it was given");
       }
       if (!held && !refused && one.in_every_record) {
-        note("badges", badge + " is missing, and badge_notes say not why");
+        note("badges", badge + " is missing, and badge_notes do not say why");
       }
     }
     if (!evaluation_.evidence) {
@@ -341,7 +342,7 @@ class Examination {
     std::set<std::string> names;
     for (const KernelResources& kernel : evaluation_.resources) {
       const std::string field = "resources." + kernel.name;
-      if (!names.insert(kernel.name).second) note(field, "it is there twice");
+      if (!names.insert(kernel.name).second) note(field, "it appears twice");
       if (kernel.registers > max_registers) {
         note(field + ".registers", std::to_string(kernel.registers) + ", but a thread has " +
                                        std::to_string(max_registers) + " at most");
@@ -502,7 +503,7 @@ std::vector<std::string> contradictions(const Bench& bench, const std::string& w
     const std::string name = row.problem + "/" + row.kernel;
     const std::string place =
         where + ": rows[" + std::to_string(i) + "] (" + one_line(name, longest_field) + "): ";
-    if (!names.insert(name).second) found.push_back(place + "kernel: it is there twice");
+    if (!names.insert(name).second) found.push_back(place + "kernel: it appears twice");
     for (const std::string& line : contradictions_of(row, bench)) found.push_back(place + line);
   }
   return found;

@@ -23,7 +23,7 @@ struct EvaluationContext {
 /// Everything in an evaluation that cannot be as it says: summaries that are not those of the
 /// samples, times that contradict each other or the speed of light, errors and evidence that
 /// contradict the status and the badges. A line each, "timing.median_ns: 1, but its samples give
-/// 512345", by the names of the evaluation's JSON. That nothing is found does not make it true.
+/// 512345", by the names of the evaluation's JSON. An evaluation without any may still be false.
 std::vector<std::string> contradictions(const Evaluation& evaluation,
                                         const EvaluationContext& context);
 

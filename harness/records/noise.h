@@ -54,7 +54,7 @@ boost::json::object to_json(const NoiseRecord& record);
 Result<NoiseRecord> noise_from_json(const boost::json::value& json, const std::string& where);
 Result<NoiseRecord> load_noise(const std::filesystem::path& path);
 
-/// Replaces the rows of `into` that `from` measured anew, adds those that are new, keeps the rest.
+/// Replaces the rows of `into` that `from` measured again, adds those that are new, keeps the rest.
 void merge(NoiseRecord& into, const NoiseRecord& from);
 /// Merges into results/<gpu>/noise.json and returns that path.
 Result<std::filesystem::path> record_noise(const std::filesystem::path& root,

@@ -53,8 +53,8 @@ Result<ProblemRecord<Row>> load_problem_record(const std::filesystem::path& path
   return record;
 }
 
-/// Replaces the rows of results/<gpu>/`file` that were measured anew, adds new ones, keeps the rest
-/// but for problems that there are no more, in the catalog's order; returns the path.
+/// Replaces the rows of results/<gpu>/`file` that were measured again, adds new ones, keeps the
+/// rest but for problems that there are no more, in the catalog's order; returns the path.
 template <class Row>
 Result<std::filesystem::path> merge_problem_record(const std::filesystem::path& root,
                                                    const char* file,

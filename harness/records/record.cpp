@@ -123,7 +123,7 @@ constexpr Part repeated_headline{
       OneDecimal().read(derived->required("high"), percent.high);
       if (!headline || reference != headline->id || percent.value != headline->percent.value ||
           percent.low != headline->percent.low || percent.high != headline->percent.high) {
-        derived->fail("not what stands in the row's first reference");
+        derived->fail("differs from the row's first reference");
       }
     }};
 
@@ -183,7 +183,7 @@ constexpr Part bench_schema{
       if (found.raw() == schema_number) return;
       found.expect(
           std::to_string(schema_number) +
-          " (remove a file of another schema, and measure anew: `rekernel bench --record`)");
+          " (remove a file of another schema, and measure again: `rekernel bench --record`)");
     }};
 
 constexpr std::tuple device_fields{

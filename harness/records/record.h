@@ -53,7 +53,7 @@ struct BenchRow {
   GpuConditions conditions;
   std::vector<RecordedReference> references;  ///< the headline first
   std::vector<std::int64_t> samples_ns;       ///< every timed run
-  /// Of the same runs, by the referee's clock: one for each process of the candidate. None in rows
+  /// The same runs, by the referee's clock: one for each process of the candidate. None in rows
   /// from before they were kept, whose `harness` is no row digest.
   std::vector<Witness> witnesses;
   std::vector<KernelResources> resources;  ///< of the plan's kernels
@@ -106,7 +106,7 @@ Result<Bench> read_bench(const std::filesystem::path& path);
 /// Refuses a record that contradicts itself; the error's message has a line for each contradiction.
 Result<Bench> load_bench(const std::filesystem::path& path);
 
-/// Replaces the rows of `into` that `from` measured anew, adds those that are new, keeps the rest.
+/// Replaces the rows of `into` that `from` measured again, adds those that are new, keeps the rest.
 /// Rows end up in the catalog's order, then by kernel name.
 void merge(Bench& into, const Bench& from);
 

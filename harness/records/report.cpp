@@ -21,7 +21,7 @@ std::vector<const RecordedReference*> libraries(const BenchRow& row) {
   return found;
 }
 
-/// Of a bound that there is, and a kernel that was timed.
+/// The bound's share of a timed kernel's time; nothing without either.
 std::optional<double> percent_of_time(std::int64_t bound_ns, const BenchRow& row) {
   if (bound_ns <= 0 || row.median_ns <= 0) return std::nullopt;
   return 100.0 * static_cast<double>(bound_ns) / static_cast<double>(row.median_ns);

@@ -42,7 +42,7 @@ Result<Ok> identify_signers(Bench& bench, const std::string& where,
 /// load_bench, with the signers by the allowed ones of `root`.
 Result<Bench> load_bench_of(const std::filesystem::path& root, const std::filesystem::path& path);
 
-/// Who signed a trajectory, by the file beside it with ".sig" behind its name.
+/// Who signed a trajectory, by the file beside it with ".sig" after its name.
 Result<Signer> signer_of_file(const std::filesystem::path& path,
                               const std::filesystem::path& allowed_signers);
 

@@ -24,7 +24,7 @@ struct Table {
     /// Of a cell, what will do where room is short; null: all of it.
     std::string (*shortened)(const std::string& cell) = nullptr;
     std::string short_heading;  ///< empty: the heading
-    /// Of a column of verdicts: how the good ones begin; the others stand out on a terminal.
+    /// For a column of verdicts: how the good ones begin; the others stand out on a terminal.
     std::string good;
     std::string neutral;    ///< of such a column: the cell that is neither good nor bad
     bool markdown = false;  ///< the cells are Markdown that we made; others are shown as they are

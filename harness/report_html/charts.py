@@ -106,7 +106,7 @@ def bars():
         [
             {"mark": {"type": "rule", "strokeDash": [2, 3], "color": SOFT, "name": "hundred"},
              "encoding": {"x": {"datum": 100, "type": "quantitative"}}},
-            # Behind the words, so that the line of 100% does not run through them.
+            # Below the words, so that the line of 100% does not run through them.
             {"transform": _where("datum.kind != 'blank'"),
              "mark": {"type": "text", **name, "dy": dy, "stroke": SURFACE, "strokeWidth": 8,
                       "strokeJoin": "round", "name": "halos"},

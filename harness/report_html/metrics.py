@@ -26,8 +26,8 @@ METRICS = {
     "reference": {
         "name": "% of reference",
         "meaning": "How fast the kernel is beside the library: the library's time divided by the "
-                   "kernel's. 100% is as fast, 200% twice as fast. Both are medians of times that "
-                   "were taken in turns in one run, with cold caches and new inputs for each. The "
+                   "kernel's. 100% is equally fast, 200% twice as fast. Both are medians of times "
+                   "taken in turns in one run, with cold caches and new inputs for each. The "
                    "reference is named with its math mode; the headline is FP32 where the problem "
                    "is. The interval covers the ratio in at least 95% of all measurements.",
         "formula": _math("<mn>100</mn><mo>·</mo>" + _fraction(_median("reference"),
@@ -46,10 +46,10 @@ METRICS = {
     },
     "ceiling": {
         "name": "% of ceiling",
-        "meaning": "How near the kernel is to what libraries reach on the device: the time of the "
+        "meaning": "How close the kernel is to what libraries reach on the device: the time of the "
                    "definition's bytes and operations at the rates of a large copy and of the "
                    "library's FP16 product, divided by the kernel's. Both rates were measured in "
-                   "the same run. 103% is possible: the kernel is better than they are.",
+                   "the same run. 103% is possible: the kernel is faster than those rates.",
         "formula": _math("<mn>100</mn><mo>·</mo>" + _fraction(
             "<mi>max</mi><mo>(</mo>" + _fraction("<mtext>bytes</mtext>",
                                                  "<mtext>copy bandwidth</mtext>") +
@@ -63,9 +63,9 @@ METRICS = {
     },
     "speed_of_light": {
         "name": "% of speed of light",
-        "meaning": "How near the kernel is to what the chip can do at all: the least time that its "
+        "meaning": "How close the kernel is to what the chip can do at all: the least time that its "
                    "memory and its matrix units need at their highest clocks, divided by the "
-                   "kernel's. A kernel that is said to be faster is refused.",
+                   "kernel's. A faster time is rejected.",
         "formula": _math("<mn>100</mn><mo>·</mo>" + _fraction(
             "<mi>max</mi><mo>(</mo>" + _fraction(
                 "<mtext>bytes</mtext><mo>−</mo><mtext>L2 cache</mtext>",
@@ -74,7 +74,7 @@ METRICS = {
                 "<mtext>fewest operations</mtext>",
                 "<mtext>per clock</mtext><mo>·</mo><mtext>multiprocessors</mtext><mo>·</mo>"
                 "<mtext>SM clock</mtext>") + "<mo>)</mo>", _median("kernel"))),
-        "source": "Rekernel, harness/TIMING.md. Clocks, bus and cache as the driver tells them; "
+        "source": "Rekernel, harness/TIMING.md. Clocks, bus and cache as the driver reports them; "
                   "FP16 operations per clock by the vendor's sheets. The fewest operations are "
                   "those of the best method known (Strassen, Winograd), not the definition's.",
     },
@@ -90,7 +90,7 @@ METRICS = {
     "speedup_at_k": {
         "name": "speedup@k",
         "meaning": "The best speed-up over the reference that k candidates, drawn from the n of a "
-                   "search, can be expected to hold. One that failed counts as 0; the speed-ups s "
+                   "search, can be expected to contain. One that failed counts as 0; the speed-ups s "
                    "are in ascending order.",
         "formula": _math(
             f"<munderover><mo>∑</mo><mrow>{_J}<mo>=</mo>{_K}</mrow>{_N}</munderover>" + _fraction(
@@ -116,7 +116,7 @@ METRICS = {
         "name": "share of the bounds",
         "meaning": "The largest of three errors against the float64 truth, each divided by its "
                    "bound: of the single element, of the largest error and of the root mean square "
-                   "over that of the truth. Above 1, values are refused.",
+                   "over that of the truth. Above 1, the output is rejected.",
         "formula": _math(
             "<mi>max</mi><mo>(</mo>" + _fraction(
                 "<mo>|</mo><mtext>error</mtext><mo>|</mo>",

@@ -14,7 +14,7 @@ namespace {
 /// Integers are computed as doubles in places; up to here those are exact.
 constexpr __int128 largest_integer = __int128{1} << 53;
 
-/// Of what a statement defines: as float64, half a terabyte.
+/// The largest tensor that a statement may define: as float64, half a terabyte.
 constexpr std::int64_t most_elements = std::int64_t{1} << 36;
 
 struct Range {

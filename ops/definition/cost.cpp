@@ -30,7 +30,7 @@ bool is_of_indices_alone(const Expression& e) {
 
 using Places = std::map<std::string, double, std::less<>>;
 
-/// Of an expression of indices, which have these values, axes and constants.
+/// The value of an expression of indices, which have these values, axes and constants.
 double value_at(const Expression& e, const Places& places, const Definition& definition) {
   const auto of = [&](std::size_t i) { return value_at(e.operands[i], places, definition); };
   switch (e.op) {
@@ -241,7 +241,7 @@ class Counter {
     return depends;
   }
 
-  /// Of an index that stands in a subscript with others: how many of it one output of Winograd's
+  /// For an index that stands in a subscript with others: how many of it one output of Winograd's
   /// method still costs, which is the step of the left side's index there.
   std::optional<std::int64_t> shares_of_tap(const Index& tap) const {
     std::optional<std::int64_t> shares;
@@ -477,7 +477,7 @@ bool is_read_whole(const Definition& definition, const std::string& input) {
         }
         whole |= each;
       }
-      // Of a choice the condition alone is certain, of a reduction under a condition neither.
+      // In a choice only the condition is certain, in a reduction under a condition neither.
       if (e.op == Operator::call && e.name == "where") return look(e.operands[0]);
       if (e.op == Operator::reduction && e.operands.size() > 1) return look(e.operands[1]);
       for (const Expression& operand : e.operands) look(operand);

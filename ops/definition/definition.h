@@ -58,13 +58,13 @@ class Definition {
   /// Whether all outputs are defined and all that was defined is used, inputs too.
   Result<Ok> finish(bool inputs_too = true) const;
 
-  /// Of an expression of axes alone. Errors begin with "column N: ".
+  /// The value of an expression of axes alone. Errors begin with "column N: ".
   Result<std::int64_t> integer(std::string_view text) const;
   /// The same, which is sound, as C++.
   std::string cpp(std::string_view text) const;
-  /// Of a condition of axes alone.
+  /// The value of a condition of axes alone.
   Result<bool> condition(std::string_view text) const;
-  /// Of an expression of axes and constants.
+  /// The value of an expression of axes and constants.
   Result<double> real(std::string_view text) const;
 
   /// Whether something new can be called so.

@@ -16,7 +16,7 @@ double value_of(std::string_view function, std::span<const double> operands);
 double first_value(std::string_view reducer);
 double combined(std::string_view reducer, double so_far, double value);
 
-/// Of an expression of numbers, axes and constants.
+/// The value of an expression of numbers, axes and constants.
 double constant_value(const Expression& expression, const Definition& scope);
 
 }  // namespace rekernel::definition

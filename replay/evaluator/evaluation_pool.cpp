@@ -17,7 +17,7 @@ namespace {
 
 /// Workers that a candidate is tried on before it counts as what makes them fail.
 constexpr std::size_t most_tries = 3;
-/// Of a launcher whose places are alike: failures in a row that are nobody's in particular.
+/// For a launcher whose places are alike: failures in a row that no place in particular explains.
 constexpr int most_failures_in_a_row = 5;
 constexpr std::size_t named_candidates = 8;
 /// Preparations at once for each worker, to begin with: all cores at once would keep the first
@@ -192,7 +192,7 @@ class EvaluationPool::Round {
     return failures != failures_.end() && failures->second.places.contains(place);
   }
 
-  /// Also behind a stop for another's failure: what was evaluated is not thrown away.
+  /// Also after a stop for another's failure: what was evaluated is not thrown away.
   void settle(std::size_t index, const EvaluationReport& report) {
     const std::lock_guard arrivals(arrival_mutex_);
     if (closed_) return;

@@ -39,7 +39,7 @@ struct PoolOptions {
   bool workers_differ = true;
   /// Told, in a line, what became of a worker.
   std::function<void(const std::string&)> say;
-  /// Asked behind every failure: why no evaluation can be made any more, if so.
+  /// Asked after every failure: why no evaluation can be made any more, if so.
   std::function<std::optional<Interruption>()> trouble;
 };
 

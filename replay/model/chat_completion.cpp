@@ -68,7 +68,7 @@ std::string_view without_blanks_before(std::string_view text) {
   return text;
 }
 
-/// The text behind the thoughts that a server left in it: often their opening mark is in the
+/// The text after the thoughts that a server left in it: often their opening mark is in the
 /// prompt, so that the closing one alone is here.
 std::string_view behind_thoughts(std::string_view text) {
   constexpr std::string_view open = "<think>";
@@ -86,7 +86,7 @@ std::string_view behind_thoughts(std::string_view text) {
 /// Why a reply has no text, in the model's own words where it has some.
 std::string failure_text(const ReplyEnding& ending) {
   std::string text = "the model gave no text";
-  if (ending.thought) text += " behind its thoughts";
+  if (ending.thought) text += " after its thoughts";
   if (ending.finish == "length") {
     text += " (it stopped at its limit of length)";
   } else if (!ending.finish.empty() && ending.finish != "stop") {

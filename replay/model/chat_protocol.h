@@ -14,7 +14,7 @@
 
 namespace rekernel {
 
-/// Of an answer's body at most. The JSON round a reply, with every character escaped, is bigger
+/// The largest body of an answer. The JSON around a reply, with every character escaped, is bigger
 /// than the reply.
 inline constexpr std::size_t max_answer_bytes = 6 * max_reply_bytes + (1u << 20);
 /// How much of a text that came from elsewhere is shown in a message.

@@ -25,7 +25,7 @@ constexpr const char* openai_address = "https://api.openai.com/v1";
 constexpr std::string_view completions_path = "/chat/completions";
 constexpr const char* openai_variable = "OPENAI_API_KEY";
 constexpr std::size_t shortest_secret = 6;
-/// Of those that nobody writes as a name or a word.
+/// A secret of this length is never written as a name or a word.
 constexpr std::size_t shortest_unlikely_secret = 16;
 constexpr std::int64_t longest_timeout_s = 7 * 86400;
 
@@ -136,7 +136,7 @@ Result<HeaderLine> header_line(const std::string& name, const std::string& given
     }
     const std::string variable = given.substr(begin, end - begin);
     if (!is_identifier(variable) || (braces && (end == given.size() || given[end] != '}'))) {
-      return Error{place + ": expected the name of an environment variable behind $"};
+      return Error{place + ": expected the name of an environment variable after $"};
     }
     const char* value = std::getenv(variable.c_str());
     if (!value) return Error{place + ": the environment variable " + variable + " is not set"};
@@ -267,7 +267,7 @@ class Resolution {
                const std::string& flag) const {
     return {place_ + ": the trajectory was recorded with " + what + " " +
             (recorded.empty() ? "none" : "\"" + one_line(recorded, 128) + "\"") +
-            ", which is not taken from a file: say it, or another, by " + flag + " or in " +
+            ", which is not taken from a trajectory: give it, or another, by " + flag + " or in " +
             default_endpoint_file().string()};
   }
 

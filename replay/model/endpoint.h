@@ -61,9 +61,9 @@ enum class ModelsFrom {
 
 /// The endpoint of every model. `flags` go before `file`, which goes before `models` if they are
 /// the owner's, which go before OpenAI's own address and OPENAI_API_KEY. The key of OPENAI_API_KEY
-/// goes to another address only if the owner says so. Of a recording, the address, the key's
-/// variable, headers and body must be what the owner says or has by default: the error names what
-/// differs. Reads the keys from the environment. A secret goes over https only, or to this machine.
+/// goes to another address only if the owner says so. A recording's address, key variable,
+/// headers and body must be what the owner says or has by default: the error names what differs.
+/// Reads the keys from the environment. A secret goes over https only, or to this machine.
 Result<std::vector<Endpoint>> resolve_endpoints(const std::vector<ModelSettings>& models,
                                                 ModelsFrom from, const EndpointFile& file,
                                                 const EndpointWish& flags);

@@ -72,7 +72,8 @@ std::vector<std::string> misnamed_files(const fs::path& folder,
     const bool reply = name.ends_with(reply_ending);
     const std::string id = reply ? name.substr(0, name.size() - reply_ending.size()) : "";
     if (reply && fs::exists(folder / (id + std::string(prompt_ending)), status)) continue;
-    lines.push_back(one_line(name, 128) + ": no prompt has such a reply" + meant_for(name, ids));
+    lines.push_back(one_line(name, 128) + ": no prompt has a reply of this name" +
+                    meant_for(name, ids));
   }
   std::sort(lines.begin(), lines.end());
   return lines;

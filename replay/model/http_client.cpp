@@ -28,7 +28,7 @@ void curl_check(CURLMcode code) {
   if (code != CURLM_OK) throw std::runtime_error(std::string("curl: ") + curl_multi_strerror(code));
 }
 
-/// By curl's and OpenSSL's words for a connection that ended before anybody was believed or not.
+/// By curl's and OpenSSL's words for a connection that ended before any certificate was checked.
 bool broke_off(const std::string& trouble) {
   constexpr std::array words = {"SSL_ERROR_SYSCALL", "Connection reset", "unexpected eof"};
   return std::any_of(words.begin(), words.end(),
@@ -48,7 +48,7 @@ bool speaks_no_tls(const std::string& trouble) {
   return trouble.find("wrong version number") != std::string::npos;
 }
 
-/// Failures of a connection that no repetition mends.
+/// Failures of a connection that a retry does not fix.
 bool is_lasting(CURLcode code) {
   return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL;
 }
@@ -128,8 +128,8 @@ struct HttpClient::Exchange {
     if (speaks_no_tls(outcome.trouble)) {
       outcome.trouble += " (no TLS is spoken there; expected http:// before it?)";
     } else if (is_disbelieved(handle.get(), code, outcome.trouble)) {
-      outcome.trouble = "its certificate is not believed: " + outcome.trouble +
-                        " (--ca-file names the authorities to believe)";
+      outcome.trouble = "its certificate is not trusted: " + outcome.trouble +
+                        " (--ca-file names the authorities to trust)";
     } else {
       outcome.trouble_lasts = is_lasting(code);
     }

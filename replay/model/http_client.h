@@ -13,12 +13,12 @@
 
 namespace rekernel {
 
-/// What is sent to a server, and what is made of its answer.
+/// What is sent to a server, and who takes its answer.
 struct HttpPost {
   std::string url;
   std::vector<std::string> headers;
   std::string body;
-  std::filesystem::path ca_file;  ///< with the authorities that are believed; empty: the machine's
+  std::filesystem::path ca_file;  ///< with the trusted authorities; empty: the machine's
   bool past_proxies = false;
   std::chrono::milliseconds connect_timeout{0};
   std::chrono::milliseconds timeout{0};
@@ -31,7 +31,7 @@ struct HttpPost {
 /// How an exchange with a server ended.
 struct HttpOutcome {
   std::string trouble;         ///< with the connection; empty if there is an answer
-  bool trouble_lasts = false;  ///< another try would not mend it
+  bool trouble_lasts = false;  ///< a retry would not fix it
   long status = 0;
   std::int64_t retry_after_s = 0;
   std::string sent_on_to;  ///< the address of a redirection, which is not followed

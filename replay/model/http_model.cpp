@@ -217,7 +217,7 @@ class HttpModel::Batch {
     if (reception.next != Reception::Next::ask_again) return;
     exchange->attempts = 0;
     exchange->answer.reset();
-    // First of all: a model of no use shows before all of a long round is asked.
+    // First of all: an unusable model shows before all of a long round is asked.
     waiting_.insert(waiting_.begin(), std::move(exchange));
   }
 
@@ -279,8 +279,8 @@ class HttpModel::Batch {
     if (outcome.status >= 300 && outcome.status < 400) {
       const std::string address =
           outcome.sent_on_to.empty() ? "another address" : one_line(outcome.sent_on_to, 256);
-      return " (it sends on to " + address.substr(0, address.find('?')) +
-             ", and no key follows: --base-url gives the right address)";
+      return " (it redirects to " + address.substr(0, address.find('?')) +
+             ", and the key is not sent there: --base-url gives the right address)";
     }
     if (outcome.status != 401 || !endpoint.key.empty()) return "";
     return endpoint.record.key_variable.empty()

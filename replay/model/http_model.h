@@ -33,7 +33,7 @@ struct AskingOptions {
   std::function<void(const std::string&)> progress;
 };
 
-/// Models behind an API that is spoken over HTTP. Tries again, with growing pauses and heeding
+/// Models with an API that is spoken over HTTP. Tries again, with growing pauses and obeying
 /// Retry-After, after what may pass: the statuses that the protocol says, time-outs, broken
 /// connections and bodies that are not the protocol's. What cannot succeed later (a bad key, an
 /// unknown model, another protocol) or fails too often ends the search, not the candidate: what was

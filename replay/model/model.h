@@ -15,7 +15,7 @@ namespace rekernel {
 /// Replies of more bytes are recorded as a failure, without their text.
 inline constexpr std::size_t max_reply_bytes = std::size_t{4} << 20;
 
-/// Counts of more tokens, of a prompt or of a reply, are not believed. So their sum over any search
+/// Larger counts of tokens, in a prompt or a reply, are ignored. So their sum over any search
 /// stays within 63 bits.
 inline constexpr std::int64_t max_counted_tokens = std::int64_t{1} << 36;
 
@@ -37,7 +37,7 @@ struct ModelReply {
 struct Reception {
   enum class Next {
     go_on,
-    ask_again,  ///< the reply is of no use, for the reason given: another is wanted
+    ask_again,  ///< the reply is unusable, for the reason given: another is wanted
     stop,       ///< do not ask for more, and return
   };
   Next next = Next::go_on;
@@ -51,13 +51,13 @@ class Model {
   using Arrived = std::function<Reception(std::size_t index, ModelReply reply)>;
 
   virtual ~Model() = default;
-  /// Asks all requests at once and returns when every reply has arrived and was of use, or none is
-  /// to be had now.
+  /// Asks all requests at once and returns when every reply has arrived and was usable, or none can
+  /// be had now.
   virtual std::optional<Interruption> ask(std::span<const ModelRequest> requests,
                                           const Arrived& arrived) = 0;
   /// Whether asking again for a reply that once arrived gives the same reply at no cost, so that it
   /// need not be kept before its turn in the trajectory. Such a reply is not recorded as long as it
-  /// is of no use.
+  /// is unusable.
   virtual bool keeps_replies() const { return false; }
 };
 

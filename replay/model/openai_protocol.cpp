@@ -46,7 +46,7 @@ struct ErrorWords {
     }
   }
 
-  /// Status 429 as well, but no pause mends it.
+  /// Status 429 as well, but a pause does not fix it.
   bool is_out_of_credit() const {
     constexpr const char* word = "insufficient_quota";
     return code == word || type == word;

@@ -10,11 +10,11 @@ namespace rekernel {
 
 /// A reply as the trajectory holds it. Where the model did not count tokens, they are estimated.
 boost::json::object response_event(const ModelRequest& request, const ModelReply& reply);
-/// One that was of no use for the reason given, and was asked for again: number `attempt` of this
+/// One that was unusable for the reason given, and was asked for again: number `attempt` of this
 /// request, from 1.
 boost::json::object unusable_event(const ModelRequest& request, const ModelReply& reply,
                                    int attempt, const std::string& reason);
-/// Of either event.
+/// The reply of either event.
 Result<ModelReply> reply_from_event(const boost::json::value& event, const std::string& where);
 
 }  // namespace rekernel

@@ -31,7 +31,7 @@ std::optional<DeviceProperties> properties_of(const DeviceFacts& facts) {
   return device;
 }
 
-/// Of another device than the search's nothing is known but what its evaluation says.
+/// Another device than the search's is known only by what its evaluation says.
 EvaluationContext context_of(const DeviceFacts& device, const std::string& measured_on) {
   EvaluationContext context;
   if (measured_on == device.name) context.device = properties_of(device);
@@ -69,7 +69,7 @@ void EvaluationExaminer::examine(const CandidateReport& report) {
   }
 }
 
-/// Of what it is an evaluation. That the content is the reply's, the search itself compares.
+/// What it is an evaluation of. The search itself compares the content with the reply's.
 void EvaluationExaminer::examine_identity(const CandidateReport& report,
                                           const Evaluation& evaluation) {
   if (evaluation.problem != header_.problem) {

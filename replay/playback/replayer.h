@@ -72,7 +72,7 @@ struct ReplayedSearch {
 struct Replay {
   ReplayedSearch search;                     ///< up to the interruption
   std::optional<Interruption> interruption;  ///< nothing: every byte was reproduced
-  /// Of a recording that ends before the search does: what comes next, by id. Both are empty where
+  /// If a recording ends before the search does: what comes next, by id. Both are empty where
   /// the search itself has the next word.
   std::vector<std::string> awaited_replies;
   std::vector<std::string> awaited_evaluations;
@@ -117,7 +117,7 @@ struct Remeasurement {
   std::vector<ChangedChoice> changed;
 };
 
-/// Runs every candidate that the replay kept through the evaluator. `progress` is called behind
+/// Runs every candidate that the replay kept through the evaluator. `progress` is called after
 /// each.
 std::optional<Interruption> measure_again(const ReplayedSearch& search, Evaluator& evaluator,
                                           const std::function<void(std::size_t done)>& progress,

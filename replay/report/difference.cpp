@@ -51,11 +51,11 @@ Result<std::string> unified_difference(const LabelledText& before, const Labelle
   if (!outcome) return Error{"diff: " + outcome.error().message};
   const bool ended = outcome->end == ChildOutcome::End::exited;
   if (ended && outcome->code == exit_not_found) {
-    return Error{"diff is not there: install it (Debian and Ubuntu: the package diffutils)"};
+    return Error{"diff is not installed (Debian and Ubuntu: the package diffutils)"};
   }
   if (!ended || outcome->code >= exit_trouble) {
-    return Error{"diff failed: " + (outcome->last_words.empty() ? "it did not come to its end"
-                                                                : outcome->last_words)};
+    return Error{"diff failed: " +
+                 (outcome->last_words.empty() ? "it did not finish" : outcome->last_words)};
   }
   return outcome->result;
 }

@@ -139,8 +139,7 @@ std::string replay_caption(const ReplayedSearch& search) {
                      (search.stop_reason.empty() ? "nothing yet" : search.stop_reason) + "\n";
   if (!search.header.replies.empty()) text += "Replies: " + search.header.replies + "\n";
   if (search.header.settings.mixed_gpus) {
-    text +=
-        "GPUs of different kinds: the best is who takes the least share of its reference's time\n";
+    text += "GPUs of different kinds: the best takes the smallest share of its reference's time\n";
   }
   return text;
 }

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-/// Of every model, in the order of the settings.
+/// A row for every model, in the order of the settings.
 struct ModelRow {
   const ModelSettings* model = nullptr;
   ModelUse use;
@@ -75,7 +75,7 @@ int round_of(const SearchStatus& status) {
 
 std::string state_text(const SearchStatus& status) {
   const std::string& note = status.search.stop_note;
-  if (!note.empty()) return "ended early, " + note + "; --resume has the round anew";
+  if (!note.empty()) return "ended early, " + note + "; --resume repeats the round";
   if (!status.search.stop_reason.empty()) return "over (" + status.search.stop_reason + ")";
   const auto counted = [](std::size_t count, const std::string& noun, const char* plural) {
     return std::to_string(count) + " " + (count == 1 ? noun : plural);
@@ -226,7 +226,7 @@ std::string status_text(const SearchStatus& status, const fs::path& exchange, st
     unusable.push_back(reply.id + " of " + one_line(reply.model, 64) + ": " +
                        message_line(reply.reason));
   }
-  text += section("replies of no use, asked for again", unusable, most);
+  text += section("unusable replies, asked for again", unusable, most);
   text += section("failed candidates", failure_lines(status.search), most);
   return text + "\n" + to_text(model_table(model_rows(status)));
 }

@@ -10,7 +10,7 @@
 
 namespace rekernel {
 
-/// Where a search stands, finished or not, as its file tells it.
+/// The state of a search, finished or not, by its file.
 struct SearchStatus {
   ReplayedSearch search;
   bool running = false;                          ///< a search is writing the file now
@@ -26,7 +26,7 @@ struct SearchStatus {
 Result<SearchStatus> search_status(const std::filesystem::path& trajectory);
 
 /// What waits, what failed and why, tokens and cost so far. `exchange`: the folder of a search by
-/// files, empty where there is none. Of failures, the last `most` of each kind.
+/// files, empty where there is none. Shows the last `most` failures of each kind.
 std::string status_text(const SearchStatus& status, const std::filesystem::path& exchange,
                         std::size_t most = 20);
 boost::json::object status_json(const SearchStatus& status);

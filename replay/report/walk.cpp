@@ -73,7 +73,7 @@ class Page {
     }
   }
 
-  /// For a terminal, in lines that leave room for `margin` columns; lines behind the first begin
+  /// For a terminal, in lines that leave room for `margin` columns; lines after the first begin
   /// with `indent` blanks. Markdown's are broken where it is shown.
   std::string in_lines(const std::string& text, std::size_t margin = 0,
                        std::size_t indent = 0) const {
@@ -198,11 +198,11 @@ class Walk {
     return {search_.header.name + ": no round " + std::to_string(*options_.round) + "; " + there};
   }
 
-  Result<Ok> show_round(int number, std::size_t first, std::size_t behind) {
+  Result<Ok> show_round(int number, std::size_t first, std::size_t end) {
     page_.round(number < search_.header.settings.first_round ? "Seeds"
                                                              : "Round " + std::to_string(number));
-    if (first == behind) page_.paragraph("No candidate.");
-    for (std::size_t i = first; i < behind; ++i) {
+    if (first == end) page_.paragraph("No candidate.");
+    for (std::size_t i = first; i < end; ++i) {
       show_words(search_.candidates[i]);
       show_facts(i);
       if (Result<Ok> shown = show_code(search_.candidates[i]); !shown) return shown;
@@ -252,7 +252,7 @@ class Walk {
   }
 
   std::string started_from(const ReplayedCandidate& candidate) const {
-    if (is_seed(candidate)) return "nothing: the search was given it";
+    if (is_seed(candidate)) return "nothing: it was given to the search";
     std::vector<std::string> names;
     for (const std::string& id : candidate.parents) {
       const LibraryKernel* kernel =
@@ -260,7 +260,7 @@ class Walk {
       names.push_back(kernel ? "the library's kernel " + id + " (" + first_line(kernel->note) + ")"
                              : id);
     }
-    return names.empty() ? "no kernel, the problem alone" : joined(names);
+    return names.empty() ? "no kernel, only the problem" : joined(names);
   }
 
   Result<Ok> show_code(const ReplayedCandidate& candidate) {

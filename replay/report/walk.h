@@ -15,7 +15,7 @@ struct WalkOptions {
 };
 
 /// What a candidate changed of its first parent in the search, as unified differences; empty where
-/// nothing changed. Of the plan, what runs: neither the name nor the idea.
+/// nothing changed. The plan's part is what runs: neither the name nor the idea.
 struct ChangeOfParent {
   std::string parent;
   std::string source;
@@ -37,9 +37,9 @@ Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& sea
                                                        const ReplayedCandidate& candidate);
 
 /// A search candidate by candidate: the idea, what became of it, and its code as the difference to
-/// its first parent in the search; the whole of it where there is none. Of an unfinished search, as
-/// far as it goes. Needs a replay that kept the candidates. Fails where there is no such round, and
-/// where GNU diff is missing.
+/// its first parent in the search; the whole of it where there is none. Shows an unfinished search
+/// as far as it goes. Needs a replay that kept the candidates. Fails where there is no such round,
+/// and where GNU diff is missing.
 Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,
                          const Remeasurement* today = nullptr);
 

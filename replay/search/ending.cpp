@@ -18,7 +18,7 @@ void Ending::stop(const std::string& reason, const std::string& note) {
   recording_.put(event);
   if (!recording_.going() || goes_on(reason, was_recorded) || !recording_.going()) return;
   recording_.end(reason, note);
-  if (recording_.next()) recording_.refuse_next("nothing behind the stop");
+  if (recording_.next()) recording_.refuse_next("nothing after the stop");
 }
 
 bool Ending::may_ask(const std::vector<ModelRequest>& requests) {
@@ -65,7 +65,7 @@ bool Ending::goes_on(const std::string& reason, bool was_recorded) {
   if (!next && at_a_limit && adds_nothing(*continuation, settings_)) return false;
   Result<Settings> longer = continued_settings(*continuation);
   if (!longer) return refuse(longer.error());
-  // What was kept of requests that are made anew is not taken for their replies.
+  // What was kept of requests that are made again is not taken for their replies.
   if (!next) recording_.forget_pending();
   recording_.put(to_json(*continuation));
   settings_ = std::move(*longer);
@@ -73,7 +73,7 @@ bool Ending::goes_on(const std::string& reason, bool was_recorded) {
   return recording_.going();
 }
 
-/// The run that got nothing of use ends; another one tries again.
+/// The run that got nothing usable ends; another one tries again.
 bool Ending::wants_to_go_on(const std::string& reason, bool was_recorded) const {
   if (reason == stop_for_unusable_replies) {
     return was_recorded && around_.resumed && !around_.stop_asked;

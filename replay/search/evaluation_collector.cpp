@@ -96,7 +96,7 @@ void EvaluationCollector::refuse_other_gpu(const std::string& id, const std::str
       {Interruption::Kind::failed,
        "the evaluation of " + id + " was made on an " + device + ", the others on an " + device_ +
            ": their times cannot be compared, and it is not recorded. Go on with " +
-           "GPUs of that kind; --mixed-gpus lets a search begin that takes both"});
+           "GPUs of that kind; a search that begins with --mixed-gpus takes both"});
 }
 
 void EvaluationCollector::put(const WaveItem& item, const json::object& record,

@@ -32,13 +32,13 @@ std::string archs_text(const std::vector<Arch>& archs) {
     std::vector<std::string> gains{arch->own_instructions};
     if (arch->tensor_maps) gains.emplace_back("bulk tensor copies");
     if (has_clusters(arch)) gains.emplace_back("clusters");
-    alone += " or " + name + " (that chip family alone; needed for " + joined(gains) + ")";
+    alone += " or " + name + " (only that chip family; needed for " + joined(gains) + ")";
   }
   return joined(newer_too, " or ") + " (that and everything newer)" + alone;
 }
 
 const char* const example_plan = R"json({
-  "idea": "One block a row: a first kernel finds each row's maximum and sum of exponentials, a second one writes the quotients.",
+  "idea": "One block per row: a first kernel finds each row's maximum and sum of exponentials, a second one writes the quotients.",
   "arch": "sm_80",
   "compile": {"fast_math": false, "defines": {"THREADS": 256}},
   "workspace": {"row_max": 16384, "row_sum": 16384},
@@ -83,7 +83,7 @@ extern "C" __global__ void normalise(const float* x, const float* row_max, const
 Templates default_templates() {
   Templates templates;
   templates.ideas =
-      R"(You plan how to make a GPU kernel faster. You are given a problem, a GPU, the kernels so far with their measured times, and what was tried. Propose what to try next.
+      R"(You plan how to make a GPU kernel faster. Below are a problem, a GPU, the kernels so far with their measured times, and what was tried. Propose what to try next.
 
 # Problem
 {{problem}}
@@ -96,9 +96,9 @@ Templates default_templates() {
 # What was tried
 {{history}}
 # Your task
-Propose {{idea_count}} ideas, each different in kind from the others and from what was tried without success. Find out first what bounds the best kernel: memory traffic, latency, instruction issue, the matrix units, synchronisation, or occupancy. Fields in which ideas lie: memory access; asynchronous copies and hiding of latency; data types and precision; choice of algorithm and instructions; parallelism and occupancy; control flow, loops and index arithmetic. An idea says in plain language what changes, why it should be faster on this GPU, and roughly how; it holds no code.
+Propose {{idea_count}} ideas, each different in kind from the others and from what was tried without success. First find out what limits the best kernel: memory traffic, latency, instruction issue, the matrix units, synchronisation, or occupancy. Ideas may concern memory access; asynchronous copies and latency hiding; data types and precision; the choice of algorithm and instructions; parallelism and occupancy; control flow, loops and index arithmetic. An idea says in plain language what changes, why it should be faster on this GPU, and roughly how to do it; it contains no code.
 
-Answer with one fenced json block and nothing behind it: a list of {"title": "a few words", "idea": "three to eight sentences"} objects, one for each idea, no more and no fewer.
+Answer with one fenced json block and nothing after it: a list of {"title": "a few words", "idea": "three to eight sentences"} objects, one for each idea, no more and no fewer.
 )";
   templates.kernel = R"(You write a fast and correct GPU kernel.
 
@@ -116,7 +116,7 @@ Answer with one fenced json block and nothing behind it: a list of {"title": "a 
 {{idea}}
 
 # Your task
-This is attempt {{branch}} at this idea; the attempts do not see each other and should differ in tile sizes, number of stages, and the like. Write a candidate that implements this idea, starting from the first kernel above where there is one. It must be correct on fresh inputs; guard bands, unwritten outputs and changed inputs are checked, and the timed runs are checked too. Answer with exactly one fenced cuda block, the whole of kernel.cu, and exactly one fenced json block, the plan. A short explanation may stand before them.
+This is attempt {{branch}} at this idea; the attempts do not see each other and should differ in tile sizes, number of stages, and the like. Write a candidate that implements this idea. Start from the first kernel above if there is one. It must be correct on new inputs. Guard bands, unwritten outputs and changed inputs are checked, and the timed runs are checked too. Answer with exactly one fenced cuda block, the whole of kernel.cu, and exactly one fenced json block, the plan. A short explanation may come before them.
 )";
   return templates;
 }
@@ -156,15 +156,15 @@ std::string problem_text(const Problem& problem, const std::vector<std::string>&
   text += "The header problem.h, which kernel.cu can include:\n```cuda\n" +
           problem_header(problem) + "```\n";
   const Tolerance& tolerance = problem.tolerance;
-  text += "Correct means, against a float64 oracle and for every element: |error| <= " +
+  text += "Correct means that every element satisfies, against a float64 truth: |error| <= " +
           rounded(tolerance.absolute) + " + " + rounded(tolerance.relative) +
-          " * |truth|; besides, rms(error) <= " + rounded(tolerance.rms_error_over_rms) +
+          " * |truth|; and that rms(error) <= " + rounded(tolerance.rms_error_over_rms) +
           " * rms(truth) and max|error| <= " + rounded(tolerance.max_error_over_rms) +
           " * rms(truth). NaN never passes.\n";
   text +=
-      "Timed is everything in the plan, from the first launch to the end of the last, with a cold "
-      "L2 cache and new input values for every sample; the median counts";
-  if (!references.empty()) text += ", beside " + references.front();
+      "The time is that of the whole plan, from the first launch to the end of the last, with a "
+      "cold L2 cache and new input values for every sample. The median counts";
+  if (!references.empty()) text += ", beside that of " + references.front();
   text += ".\nInputs and output together are " + std::to_string(problem.min_bytes) +
           " bytes; the definition takes " + std::to_string(problem.operations) + " operations.\n";
   return text;
@@ -175,8 +175,8 @@ std::string device_text(const DeviceFacts& device) {
   std::string text = device.name + ", code for " + device.target + ": " +
                      std::to_string(device.multiprocessors) + " multiprocessors, " +
                      std::to_string(device.shared_bytes_per_block) +
-                     " bytes of shared memory per block at most, " +
-                     std::to_string(device.l2_bytes) + " bytes of L2 cache.\n";
+                     " bytes of shared memory per block, " + std::to_string(device.l2_bytes) +
+                     " bytes of L2 cache.\n";
   if (device.copy_bytes_per_s > 0) {
     text += "Copy bandwidth " + giga(device.copy_bytes_per_s) + " GB/s";
     if (device.fp16_flops_per_s > 0) {
@@ -192,8 +192,8 @@ SeedCandidate worked_example() { return {example_plan, example_source}; }
 std::string format_text(const std::string& target) {
   const std::vector<Arch> archs = archs_on(capability_of(target).value_or(ComputeCapability{}));
   std::string text =
-      R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the plan's buffers are allocated and its launches issued, in order on one stream, by the harness. The code is compiled by NVRTC as C++20. Kernels are extern "C" __global__ functions.
-Headers that can be included, and no others: problem.h, cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h (and cooperative_groups/...), cuda_pipeline.h, cuda/... (barrier, pipeline, ptx, atomic). Inline PTX is allowed.
+      R"(A candidate is device code, kernel.cu, and a launch plan in JSON. There is no host code: the harness allocates the plan's buffers and issues its launches, in order on one stream. NVRTC compiles the code as C++20. Kernels are extern "C" __global__ functions.
+Only these headers can be included: problem.h, cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, mma.h, cooperative_groups.h (and cooperative_groups/...), cuda_pipeline.h, cuda/... (barrier, pipeline, ptx, atomic). Inline PTX is allowed.
 The plan's keys, and no others:
 )";
   text += plan_lines(archs, archs_text(archs));

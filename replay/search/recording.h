@@ -52,7 +52,7 @@ class Recording {
   const boost::json::object* pending(const char* event, const std::string& id, const char* key,
                                      const std::string& hash, int attempt = 0) const;
   void add_pending(const boost::json::object& entry);
-  /// All of the journal is in the trajectory, or of no use any more.
+  /// All of the journal is in the trajectory, or no longer needed.
   void forget_pending();
 
  private:

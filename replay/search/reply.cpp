@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
 
 /// A fenced block of Markdown.
 struct Block {
-  std::string mark;  ///< the first word behind the opening fence, in lower case
+  std::string mark;  ///< the first word after the opening fence, in lower case
   std::string text;
   bool closed = false;
 };
@@ -141,7 +141,7 @@ std::optional<std::vector<Idea>> ideas_from_json(std::string_view text) {
   return ideas;
 }
 
-/// The text behind "3. " or "3) " if the line begins so, "**" round the number or not.
+/// The text after "3. " or "3) " if the line begins so, "**" round the number or not.
 std::optional<std::string_view> numbered(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" *#"), line.size()));
   std::size_t digits = 0;

@@ -18,7 +18,7 @@
 
 namespace rekernel {
 
-/// Of all replies that are in the trajectory.
+/// The tokens of all replies that are in the trajectory.
 struct TokenCount {
   std::int64_t prompt = 0;
   std::int64_t completion = 0;

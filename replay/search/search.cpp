@@ -160,8 +160,8 @@ class Search {
     const auto wanted = static_cast<std::size_t>(settings_.ideas);
     if (ideas.size() != wanted) {
       around_.observer.tell(
-          id + ": the reply has " + counted(ideas.size(), "idea") + ", asked for were " +
-          std::to_string(wanted) +
+          id + ": the reply has " + counted(ideas.size(), "idea") + ", " + std::to_string(wanted) +
+          " were asked for" +
           (ideas.size() > wanted ? "; the rest is left out" : "; the round goes on with fewer"));
     }
     if (ideas.size() > wanted) ideas.resize(wanted);

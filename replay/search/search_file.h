@@ -19,7 +19,7 @@ struct LibraryEntry {
   std::string source;  ///< the path of a .cu file
 };
 
-/// What a person lays down before a search begins: the file of `search --settings`. Every key may
+/// What a person specifies before a search begins: the file of `search --settings`. Every key may
 /// be absent: "problem", "settings" (as Settings), "target" ("h200", "l40s") or "device"
 /// (DeviceFacts), "seeds" (candidate folders), "library" ({"name", "note", "folder" or "source"}),
 /// "templates"

@@ -38,7 +38,7 @@ Selection select_seeds(const Settings& settings, std::span<const Ranked> correct
     if (selection.survivors.size() == static_cast<std::size_t>(settings.survivors)) break;
     if (hashes.insert(candidate->sha256).second) selection.survivors.push_back(candidate->id);
   }
-  // Of all that were correct, which only get more, the few fastest are looked at.
+  // Only the few fastest of all correct ones, which only get more, are looked at.
   std::make_heap(all.begin(), all.end(), later);
   std::set<std::string> ideas;
   while (!all.empty() && selection.bank.size() < static_cast<std::size_t>(settings.bank)) {

@@ -92,12 +92,12 @@ struct SearchSurroundings {
   /// How the models are asked now, where that is of interest: a change to what is recorded becomes
   /// an event before the first request that it concerns.
   std::vector<ModelSettings> endpoints = {};
-  bool as_is = false;  ///< replies that are of no use are taken as they are, not asked for again
-  /// Whether a person wants to go on where the search ended since no reply was of use.
+  bool as_is = false;  ///< unusable replies are taken as they are, not asked for again
+  /// Whether a person wants to go on where the search ended since no reply was usable.
   bool resumed = false;
 };
 
-/// Why a search ended before its rounds were over: a whole round brought no reply of use.
+/// Why a search ended before its rounds were over: a whole round brought no usable reply.
 inline constexpr const char* stop_for_unusable_replies = "unusable_replies";
 
 /// How a search ended.

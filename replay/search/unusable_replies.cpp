@@ -52,7 +52,7 @@ std::string UnusableReplies::take_note(ReplyKind kind, int round) {
   const std::string asked = kind == ReplyKind::ideas ? "ideas" : counted(row.asked, "kernel");
   const std::string which = row.asked > row.requests ? "the first " : "";
   return printable("round " + std::to_string(round) + ": asked for " + asked + ", none of " +
-                       which + std::to_string(row.replies) + " replies was of use; the last, " +
+                       which + std::to_string(row.replies) + " replies was usable; the last, " +
                        row.last,
                    1000);
 }

@@ -21,7 +21,8 @@ class UnusableReplies {
   /// Requests are taken in their order. True where it is plain that nothing usable will come.
   bool are_enough(ReplyKind kind, const std::vector<ModelRequest>& requests, std::size_t index,
                   std::size_t replies, const ReadReply& reply);
-  /// What was asked, how many replies came and what was wrong with the last; begins to count anew.
+  /// What was asked, how many replies came and what was wrong with the last; starts to count from
+  /// zero.
   std::string take_note(ReplyKind kind, int round);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace rekernel {
 
-/// What a person lays down when a search that stopped is to go on: recorded behind the stop, as the
+/// What a person specifies when a search that stopped is to go on: recorded after the stop, as the
 /// event `continue`, so that the replay goes on there too.
 struct Continuation {
   int rounds = 0;                      ///< of the whole search from now on

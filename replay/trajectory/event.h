@@ -18,7 +18,7 @@ inline constexpr int trajectory_schema = 1;
 /// integers, booleans and null; a floating-point number is a defect (std::logic_error), since not
 /// all of them survive being read back.
 std::string canonical_json(const boost::json::value& value);
-/// Of an object, without one of its members.
+/// The same for an object, without one of its members.
 std::string canonical_json(const boost::json::object& object, std::string_view without = "");
 
 /// What stands in for the chain value before the first event.

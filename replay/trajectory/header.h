@@ -85,7 +85,7 @@ boost::json::object to_json(const Header& header);
 /// that the fixed part of every prompt fits the limit.
 Result<Header> header_from_json(const boost::json::object& event, const std::string& where);
 
-/// That the plan's kernels are in the header's library.
+/// Checks that the plan's kernels are in the header's library.
 Result<Ok> check_round_plan(const Header& header, const RoundPlan& plan, const std::string& where);
 
 /// The checks alone.

@@ -46,7 +46,7 @@ struct Outcome {
   /// Reference time ÷ kernel time in tenths of a percent, rounded; 0 without either.
   std::int64_t permille_of_reference() const;
   /// What candidates that passed are ranked by, the least first: nanoseconds, or where GPUs differ
-  /// the time in billionths of the reference's (without one: behind all others).
+  /// the time in billionths of the reference's (without one: after all others).
   std::int64_t cost(bool gpus_differ) const;
 };
 

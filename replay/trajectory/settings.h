@@ -23,7 +23,7 @@ struct ModelSettings {
   std::vector<std::string> headers;  ///< names of those beside the protocol's
   std::string body;                  ///< members beside the protocol's: a JSON object, as text
   std::string limit_field;           ///< "max_tokens" or "max_completion_tokens"; empty: found out
-  std::string ca_sha256;             ///< of the file with the authorities that are believed
+  std::string ca_sha256;             ///< of the file with the trusted authorities
   std::int64_t timeout_s = 0;        ///< of one attempt; 0: the program's
   std::int64_t reply_tokens = 0;     ///< in place of the settings'; 0: theirs
   bool stream = false;
@@ -33,7 +33,7 @@ struct ModelSettings {
   bool operator==(const ModelSettings&) const = default;
 };
 
-/// What a person laid down for one round; what is absent is left to the search.
+/// What a person specified for one round; the search decides what is absent.
 struct RoundPlan {
   int round = 0;
   std::vector<std::string> ideas;  ///< taken instead of asking for ideas; their number counts
@@ -65,18 +65,18 @@ struct Settings {
   /// Whether candidates may be timed on GPUs of different kinds. Then each is ranked by its time as
   /// a share of the reference's on the same GPU.
   bool mixed_gpus = false;
-  /// How often a reply is asked for until it is of use; then it counts as it is. Old recordings
-  /// know nothing of this: once.
+  /// How often a reply is asked for until it is usable; then it counts as it is. Old recordings
+  /// do not say: once.
   int tries = 1;
 
   int last_round() const { return first_round + rounds - 1; }
   const RoundPlan* plan_of(int round) const;
 };
 
-/// Of a new search.
+/// The default of a new search.
 inline constexpr int usual_tries = 3;
 
-/// What a person says about one idea, at most.
+/// The longest text of a person's idea.
 inline constexpr std::size_t max_idea_bytes = 4000;
 
 /// Whether an address is one that may be recorded, and that a key may be sent to if its scheme

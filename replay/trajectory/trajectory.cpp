@@ -80,7 +80,7 @@ Result<Ok> check_last_line(const fs::path& path) {
   if (size == 0) return Error{path.string() + ": empty; expected a trajectory's events"};
   if (*whole != size) {
     return Error{path.string() +
-                 ": truncated: the last line is not whole. `rekernel search "
+                 ": truncated: the last line is incomplete. `rekernel search "
                  "--resume` cuts it off and goes on"};
   }
   return Ok{};
@@ -133,7 +133,7 @@ class Trajectory::EventParser {
  public:
   EventParser() : room_(std::size_t{1} << 16), memory_(room_.data(), room_.size()) {}
 
-  /// Valid until the next call; nullptr where the line is no object. Of a key that appears twice,
+  /// Valid until the next call; nullptr where the line is no object. If a key appears twice,
   /// the last value counts.
   const json::object* parse(std::string_view line) {
     event_.reset();
@@ -263,7 +263,7 @@ Result<Ok> Trajectory::skip() {
 /// event_line of the two, without its newline.
 bool Trajectory::is_next_line(const std::string& canonical, const std::string& chain) const {
   constexpr std::string_view before = ",\"chain\":\"";
-  constexpr std::string_view behind = "\"}";
+  constexpr std::string_view ending = "\"}";
   std::string_view line = next_line_;
   const auto take = [&](std::string_view part) {
     const bool begins_so = line.starts_with(part);
@@ -271,7 +271,7 @@ bool Trajectory::is_next_line(const std::string& canonical, const std::string& c
     return begins_so;
   };
   return take(std::string_view(canonical).substr(0, canonical.size() - 1)) && take(before) &&
-         take(chain) && take(behind) && line.empty();
+         take(chain) && take(ending) && line.empty();
 }
 
 const json::value* Trajectory::recorded_value(const json::object& event) const {
@@ -308,7 +308,7 @@ std::optional<Interruption> Trajectory::put(const json::object& event,
 Interruption Trajectory::not_as_expected(const std::string& expected_title) {
   const std::string where = path_.string() + ": ";
   if (!has_next_) {
-    return {Interruption::Kind::mismatch, where + "ends behind line " + std::to_string(line_) +
+    return {Interruption::Kind::mismatch, where + "ends after line " + std::to_string(line_) +
                                               ", where the search goes on with " + expected_title +
                                               ": truncated, or not finished"};
   }

@@ -29,8 +29,8 @@ class Trajectory {
   Trajectory& operator=(Trajectory&&) noexcept;
   ~Trajectory();
 
-  /// The next recorded event, or nullptr behind the last. An error if its line cannot be
-  /// understood. That it says everything once only is seen when it is passed. Stays until the next
+  /// The next recorded event, or nullptr after the last. An error if its line cannot be
+  /// understood. Keys that appear twice are found only when it is passed. Stays until the next
   /// one is looked at.
   Result<const boost::json::object*> peek();
   /// The event that peek() gave, if this is it.

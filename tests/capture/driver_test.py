@@ -102,9 +102,9 @@ class Names(unittest.TestCase):
     def test_what_nothing_decides_is_an_error(self):
         self.assertIn("could be weight or bias: name it so",
                       self.refusal(LAYERNORM, [("gain", Tensor([8]))]))
-        self.assertIn("none of the problem's inputs: x f32[4, 8]",
+        self.assertIn("not one of the problem's inputs: x f32[4, 8]",
                       self.refusal(LAYERNORM, [("x", Tensor([4, 9]))]))
-        self.assertIn("none of the problem's inputs",
+        self.assertIn("not one of the problem's inputs",
                       self.refusal(LAYERNORM, [("x", Tensor([4, 8], "float16"))]))
         self.assertIn("two tensors", self.refusal(LAYERNORM, [("x", Tensor([4, 8])), ("z", Tensor([4, 8]))]))
         self.assertIn("nothing for the problem's input bias, weight",

@@ -66,7 +66,7 @@ BAD = {
     "other_sizes": "'x' is float32[16, 16384]",
     "prints_gigabytes": "said enough",
     "without_a_gpu": "no usable GPU",
-    # What torch.compile does, too. It gains nothing, and what it leaves behind goes.
+    # What torch.compile does, too. It gains nothing, and what it leaves goes.
     "forks": None,
     "forks_in_the_call": None,
 }
@@ -82,7 +82,7 @@ def capture(kind, name, into, *options, environment=None):
 def complaint_of_refusal(name, result, words, into):
     if result.returncode != 2 or words not in result.stderr or len(result.stderr.splitlines()) != 1:
         return f"expected one line with '{words}', and status 2; got status {result.returncode}: {result.stderr}"
-    return f"{name} was left behind" if (into / name).exists() else None
+    return f"{name} was left" if (into / name).exists() else None
 
 
 def refused(kind, name, expected, into):

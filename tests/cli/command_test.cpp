@@ -363,7 +363,7 @@ TEST_F(ExtractCommand, RefusesToRecordWhatHasNoPlaceOrDidNotPass) {
 
 TEST_F(Command, OutsideOfAProjectItSaysWhichIsReadAndWritesIntoNone) {
   const std::string folder = folder_.path().string();
-  const std::string note = "rekernel: the working directory is in no project: using " +
+  const std::string note = "rekernel: the working directory is not in a project: using " +
                            std::string(REKERNEL_SOURCE_DIR) +
                            ", which this program was built from\n";
   const ProgramOutcome listed = rekernel_program("list", folder);
@@ -376,9 +376,10 @@ TEST_F(Command, OutsideOfAProjectItSaysWhichIsReadAndWritesIntoNone) {
         "results sign softmax/x --key x"}) {
     const ProgramOutcome outcome = rekernel_program(command, folder);
     EXPECT_EQ(outcome.exit_status, 2) << command << outcome.output;
-    EXPECT_NE(outcome.output.find("the working directory is in no project, and nothing is written "
-                                  "elsewhere"),
-              std::string::npos)
+    EXPECT_NE(
+        outcome.output.find("the working directory is not in a project, and nothing is written "
+                            "elsewhere"),
+        std::string::npos)
         << command << outcome.output;
   }
   EXPECT_FALSE(fs::exists(fs::path(REKERNEL_SOURCE_DIR) / "generated/softmax/stray"));

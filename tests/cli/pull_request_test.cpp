@@ -58,7 +58,7 @@ class NvrtcPullRequest : public ::testing::Test {
     ASSERT_EQ(outcome.exit_status, 0) << command << "\n" << outcome.output;
   }
   void commit() { run("git add -A && git commit -q --allow-empty -m mine"); }
-  /// Of what is committed, which is everything.
+  /// Verifies what is committed, which is everything.
   ProgramOutcome verify(const std::string& options = "base --gpu off") {
     commit();
     return verify_as_it_is(options);
@@ -174,7 +174,7 @@ TEST_F(NvrtcPullRequest, OthersResultsStayAndAResultIsOfThisHarness) {
   EXPECT_EQ(outcome.exit_status, 1);
   for (const char* complaint :
        {"the row of layernorm/ring_with_lead changed",
-        "the row of matmul_fp32/promoted_sums is gone",
+        "the row of matmul_fp32/promoted_sums is missing",
         "the row of softmax/mine is of another source or plan",
         "the row of softmax/mine was measured by another judge (0123456789abcdef"}) {
     EXPECT_NE(outcome.output.find(std::string("results/h200/bench.json: ") + complaint),
@@ -203,7 +203,7 @@ TEST_F(NvrtcPullRequest, ABaseThatIsNotThereIsBadInput) {
   run("git checkout -q --orphan alone && "
       "git commit -q -m alone && git clone -q --depth 1 \"file://$PWD\" shallow");
   for (const auto& [base, reason] :
-       {std::pair<const char*, const char*>{"nowhere", "nowhere: no commit of this clone"},
+       {std::pair<const char*, const char*>{"nowhere", "nowhere: not a commit in this clone"},
         {"base", "base: has no commit in common with HEAD; put your commits on top of it"},
         {"--help-me", "unrecognised option"}}) {
     const ProgramOutcome outcome = verify(std::string(base) + " --comment no.md");
@@ -282,9 +282,10 @@ TEST_F(NvrtcPullRequest, WhatIsMadeOfRecordsIsMadeAgain) {
   for (const char* complaint :
        {"README.md: its generated part is not that of results/ and trajectories/",
         "generated/softmax/README.md: line 15 of the base's page changed or is gone",
-        ": HTML: expected Markdown without tags", ": a picture: take it out",
-        "generated/conv2d/README.md: the page of a problem for which no candidate comes",
-        "trajectories/other.md: of a search that does not come with it"}) {
+        ": HTML: expected Markdown without tags", ": a picture: remove it",
+        "generated/conv2d/README.md: the page of a problem for which the pull request has no "
+        "candidate",
+        "trajectories/other.md: belongs to a search that is not in the pull request"}) {
     EXPECT_NE(outcome.output.find(complaint), std::string::npos) << complaint << "\n"
                                                                  << outcome.output;
   }

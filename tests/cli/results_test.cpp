@@ -153,7 +153,7 @@ TEST_F(Results, AReferenceThatNobodyHasIsRefused) {
   }
   EXPECT_NE(run("results best")
                 .output.find("rows[0] (softmax/online): references: "
-                             "'<b>cudnn</b>' is no reference of softmax; expected "
+                             "'<b>cudnn</b>' is not a reference of softmax; expected "
                              "cudnn_softmax, pytorch_eager"),
             std::string::npos)
       << run("results best").output;

@@ -129,7 +129,7 @@ TEST_F(SearchCommand, EndsWithTheFirstRoundThatBringsNothingAndHasItAnew) {
             std::string::npos)
       << first.output;
   EXPECT_NE(first.output.find("rekernel: the search ended early: round 1: asked for 2 kernels, "
-                              "none of 6 replies was of use; the last, to r1.i2.b1 of model one, "
+                              "none of 6 replies was usable; the last, to r1.i2.b1 of model one, "
                               "which begins \"no code\": the reply has no cuda block; expected "
                               "exactly one\nrekernel search s --resume --replies openai "),
             std::string::npos)
@@ -145,8 +145,8 @@ TEST_F(SearchCommand, EndsWithTheFirstRoundThatBringsNothingAndHasItAnew) {
       search("s --resume --replies openai --ask-as two --base-url " + thinks.url());
   EXPECT_EQ(second.exit_status, 1);
   EXPECT_NE(second.output.find(
-                "round 1: asked for ideas, none of 3 replies was of use; the last, to r1.ideas of "
-                "model one: the model gave no text behind its thoughts\n"),
+                "round 1: asked for ideas, none of 3 replies was usable; the last, to r1.ideas of "
+                "model one: the model gave no text after its thoughts\n"),
             std::string::npos)
       << second.output;
   EXPECT_TRUE(read_text(trajectory("s")).starts_with(ended));
@@ -188,10 +188,9 @@ TEST_F(SearchCommand, BelievesTheAuthoritiesOfItsFile) {
   };
   expect_disbelief(
       "s" + options(server),
-      "its certificate is not believed: SSL certificate problem: unable to get local issuer "
-      "certificate (--ca-file names the authorities to believe)");
-  expect_disbelief("a --ca-file another.pem" + options(server),
-                   "its certificate is not believed: ");
+      "its certificate is not trusted: SSL certificate problem: unable to get local issuer "
+      "certificate (--ca-file names the authorities to trust)");
+  expect_disbelief("a --ca-file another.pem" + options(server), "its certificate is not trusted: ");
   expect_disbelief("n --ca-file none.pem" + options(server),
                    "none.pem: expected certificates (-----BEGIN CERTIFICATE-----)");
   expect_disbelief("b --ca-file broken.pem" + options(server),

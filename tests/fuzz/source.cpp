@@ -17,14 +17,14 @@ void fuzz_source(std::string_view bytes) {
     const auto lines = std::count(bytes.begin(), bytes.end(), '\n') + 1;
     require(line >= 1 && line <= lines, "the line exists", verdict.error().message);
   }
-  // Where it stands does not matter, and what is refused, no line behind it can hide.
+  // Where it stands does not matter, and what is refused, no later line can hide.
   const std::string text(bytes);
   require(check_includes("int a;\n" + text, where).ok() == verdict.ok(),
           "lines before change nothing");
   const bool whole_line =
       !text.ends_with('\r') && !text.ends_with('\\');  // else a newline joins it
   if (!verdict && whole_line) {
-    require(!check_includes(text + "\n#include <mma.h>\n", where), "lines behind hide nothing");
+    require(!check_includes(text + "\n#include <mma.h>\n", where), "later lines hide nothing");
   }
 }
 

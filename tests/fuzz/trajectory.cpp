@@ -13,7 +13,7 @@
 namespace rekernel::fuzz {
 namespace {
 
-/// The same lines with the chain values that belong to them, so that a fuzzer gets behind the
+/// The same lines with the chain values that belong to them, so that a fuzzer gets past the
 /// chain. A line that holds no event stays as it is.
 std::string with_chain(std::string_view text) {
   std::string result;

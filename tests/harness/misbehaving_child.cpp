@@ -236,7 +236,7 @@ int count_input(char**) {
   return 0;
 }
 
-/// Leaves a process behind that is in a session of its own and holds the pipes.
+/// Leaves a process that is in a session of its own and holds the pipes.
 int leave_a_process(char** arguments) {
   if (::fork() == 0) {
     ::setsid();

@@ -1,6 +1,6 @@
 // Kernels that are slightly wrong must not pass, and kernels that are right in any style must: what
-// README.md of this folder describes. That every mutant applies, and that those compile of which
-// there is no verdict yet, is tested anywhere; the verdicts need a GPU.
+// README.md of this folder describes. Whether every mutant applies, and whether those compile of
+// which there is no verdict yet, is tested anywhere; the verdicts need a GPU.
 
 #include <gtest/gtest.h>
 #include <boost/json.hpp>

@@ -48,7 +48,7 @@ expect() {
   [[ $status -eq 0 || ! -e $CALLS ]] || { echo "something was posted: $(<"$CALLS")" && exit 1; }
 }
 
-# expect_nothing_posted: behind an end with status 0.
+# expect_nothing_posted: after an end with status 0.
 expect_nothing_posted() { [[ ! -e $CALLS ]] || { echo "something was posted: $(<"$CALLS")" && exit 1; }; }
 
 good="## rekernel verify

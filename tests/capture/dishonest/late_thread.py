@@ -1,4 +1,4 @@
-"""Work behind the end of the call."""
+"""Work after the end of the call."""
 
 import threading
 import time

@@ -38,7 +38,7 @@ ErrorRow row(ErrorSource source, const std::string& name, const std::string& sta
   return row;
 }
 
-/// Of every kind one; the order is not that of the table.
+/// One row of every kind; the order is not that of the table.
 ErrorsRecord small_record() {
   ErrorsRecord record;
   record.device_name = "NVIDIA Test 1";

@@ -122,7 +122,7 @@ TEST_F(MutantsPage, ShowsTheRatesOfTheErrorsRecord) {
        {"\nNVIDIA Test 1, 2000-01-01:\n", "\n| softmax | 3 | 1 | 1 | 66.7% | 2 | 1 | 50.0% |\n",
         "\n| all | 3 | 1 | 1 | 66.7% | 2 | 1 | 50.0% |\n", "\n| unwritten elements | 1 |\n",
         "\n| no badge `robust` | 1 |\n",
-        "\n- Not as it must be: mutant `softmax/base/missed`: passed\n",
+        "\n- Not as required: mutant `softmax/base/missed`: passed\n",
         "\n- False alarm: `softmax/refused`: wrong_result: rms error 1\n"}) {
     EXPECT_NE(page->find(line), std::string::npos) << line << "in\n" << *page;
   }

@@ -8,7 +8,7 @@
 namespace rekernel {
 namespace {
 
-/// With a bar behind each token.
+/// With a bar after each token.
 std::string cpp(std::string_view source) {
   std::string tokens = cpp_tokens(source);
   std::replace(tokens.begin(), tokens.end(), '\0', '|');

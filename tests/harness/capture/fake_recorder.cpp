@@ -1,5 +1,5 @@
 // Stands for the recorder where there is no CUDA: the notes as they come, and for each recorded
-// call the lines of the file that FAKE_CALLS names with the call's number behind it.
+// call the lines of the file that FAKE_CALLS names with the call's number after it.
 
 #include <cstdlib>
 #include <fstream>

@@ -252,7 +252,7 @@ TEST(PlanMaker, KnowsEachOfSeveralOutputs) {
   EXPECT_EQ(plan().error().message, "the recording does not have all outputs of top_k");
   recording.calls[1].outputs.push_back({"third", 1 << 20, 64});
   EXPECT_EQ(plan().error().message,
-            "the recording has an output \"third\", which is none of top_k's");
+            "the recording has an output \"third\", which is not one of top_k's");
 }
 
 TEST(PlanMaker, WantsOneRowOfWork) {
@@ -320,7 +320,7 @@ TEST(PlanMaker, KeepsMemsetsAndCopies) {
                 .before_launches(
                     work("cuMemsetD8Async", to_elsewhere + R"(,"value":7,"width":1,"count":5000)"))
                 .complaint(),
-            "a memset reaches behind the end of its memory");
+            "a memset reaches past the end of its memory");
 }
 
 TEST(NvrtcPlanMaker, BringsKernelsThatCompile) {

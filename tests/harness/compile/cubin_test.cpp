@@ -40,7 +40,7 @@ struct TestSection {
   std::uint32_t link = 0;
 };
 
-/// An ELF file with these sections behind the null section and before the names.
+/// An ELF file with these sections after the null section and before the names.
 std::string elf(std::vector<TestSection> sections) {
   sections.insert(sections.begin(), TestSection{"", SHT_NULL});
   sections.push_back({".shstrtab", SHT_STRTAB});

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using testing::Behaviour;
 using Clock = std::chrono::steady_clock;
 
-/// Of this process alone: what runs beside it locks other GPUs.
+/// Digits of this process alone: what runs beside it locks other GPUs.
 std::string own_digits() {
   const std::string number = std::to_string(::getpid());
   return std::string(12 - number.size(), '0') + number;
@@ -160,7 +160,7 @@ TEST_F(KeptJudges, LeaveTheGpuToWhoWaitsForIt) {
   EXPECT_FALSE(GpuLock::acquire(uuid, Clock::now(), nullptr));
   EXPECT_TRUE(GpuLock::acquire(uuid, Clock::now() + 5s, nullptr));
   EXPECT_FALSE(is_there(judge.process));
-  // The next evaluation begins anew.
+  // The next evaluation starts with new ones.
   EXPECT_NE(judge_of(evaluate()).process, judge.process);
 }
 

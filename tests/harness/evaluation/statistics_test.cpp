@@ -128,7 +128,7 @@ std::vector<std::int64_t> in_ticks(const std::vector<double>& times, std::int64_
   return samples;
 }
 
-/// Of 400 A/A runs in random order, the share whose interval contains 100%.
+/// The share of 400 A/A runs in random order whose interval contains 100%.
 double coverage(Series series, std::size_t samples, std::int64_t tick) {
   constexpr int runs = 400;
   std::mt19937_64 generator(samples + static_cast<std::uint64_t>(tick));

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a folder of a network file system that is mounted with `nocto` needs before a machine lists
-/// it anew: a change that the machine makes itself, and that leaves nothing behind.
+/// it again: a change that the machine makes itself, and that leaves nothing.
 void expect_touched(const fs::path& folder, const std::function<void()>& action) {
   const fs::file_time_type long_ago{};
   fs::last_write_time(folder, long_ago);

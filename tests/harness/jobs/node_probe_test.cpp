@@ -95,10 +95,11 @@ TEST_F(NodeProbeTest, LeavesItsJobToWhoInterruptsIt) {
 TEST_F(NodeProbeTest, TellsAFullQueueFromARefusal) {
   slurm.says("sbatch", "echo 'AssocMaxSubmitJobLimit' >&2; exit 1\n");
   EXPECT_EQ(probed(), "unknown");
-  EXPECT_NE(said.find("since Slurm takes no job now: AssocMaxSubmitJobLimit"), std::string::npos)
+  EXPECT_NE(said.find("since Slurm accepts no jobs now: AssocMaxSubmitJobLimit"), std::string::npos)
       << said;
   slurm.says("sbatch", "echo 'Invalid partition' >&2; exit 1\n");
-  EXPECT_TRUE(probed().starts_with("--launcher slurm: Slurm takes no such job: Invalid partition"));
+  EXPECT_TRUE(
+      probed().starts_with("--launcher slurm: Slurm rejects such a job: Invalid partition"));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST(SlurmClient, TellsWhatSlurmWillNeverTake) {
   FakeSlurm slurm;
   slurm.says("sbatch", "[ \"$1\" = --version ] || { echo 'Invalid account' >&2; exit 1; }\n");
   EXPECT_EQ(check_of(slurm, {"p", "a", "", "30", {"--mem=1G"}}),
-            "--launcher slurm: Slurm takes no such job: Invalid account (one GPU, --time 30, "
+            "--launcher slurm: Slurm rejects such a job: Invalid account (one GPU, --time 30, "
             "--partition p, --account a, --mem=1G)");
   slurm.says("sbatch",
              "[ \"$1\" = --version ] || { echo 'AssocMaxSubmitJobLimit' >&2; exit 1; }\n");

@@ -81,7 +81,7 @@ class SlurmCluster : public ::testing::Test {
     return run_tool(command)->output;
   }
 
-  /// Of all jobs in the queue but the one that is to time out, once nothing ends any more.
+  /// How many jobs are left but the one that is to time out, once nothing ends any more.
   static std::ptrdiff_t jobs_left() {
     std::string left;
     for (int i = 0; i < 50; ++i) {
@@ -204,7 +204,7 @@ TEST_F(SlurmCluster, EndsWhereNoNodeIsLeft) {
   auto launcher = jobs.open();
   ASSERT_TRUE(launcher) << launcher.error().message;
   for (const auto& [name, failure] : jobs.evaluate(**launcher, several("cursed", 6))) {
-    EXPECT_NE(failure.find("Slurm takes no more jobs: "), std::string::npos) << failure;
+    EXPECT_NE(failure.find("Slurm accepts no more jobs: "), std::string::npos) << failure;
     EXPECT_NE(failure.find("; without node n1 (node n1: no GPU)"), std::string::npos) << failure;
   }
   EXPECT_TRUE((*launcher)->trouble().has_value());
@@ -302,7 +302,7 @@ TEST_F(SlurmCluster, LooksOnceWhetherNodesSeeTheFolder) {
             jobs.said.rfind("looks whether the nodes see"))
       << jobs.said;
   EXPECT_EQ(jobs_left(), 0);
-  // No node is free: nobody knows, and nothing is left behind.
+  // No node is free: nobody knows, and nothing is left.
   Jobs waiting(*home / "waiting");
   waiting.slurm.partition = "cancelled";
   slurm({"sbatch", "--partition=urgent", "--nodelist=n2", "--gres=gpu:1", "--chdir=/",
@@ -533,7 +533,7 @@ TEST_F(SlurmCluster, WaitsForWhatSlurmPutsBackIntoItsQueue) {
     return evaluated;
   };
   auto first = put_back("hangs_1");
-  // It would begin again in two minutes.
+  // It would start again in two minutes.
   const std::string waiting = slurm({"squeue", "--noheader", "--partition=requeued", "-o", "%i"});
   slurm({"scontrol", "update", "JobId=" + waiting.substr(0, waiting.find('\n')), "StartTime=now"});
   EXPECT_EQ(first.get().at("hangs_1"), "");
@@ -562,7 +562,7 @@ TEST_F(SlurmCluster, TakesNoResultOfAJobThatWasSuspended) {
   slurm({"scontrol", "resume", id});
   EXPECT_EQ(evaluated.get().at("slow_1"), "");
   EXPECT_EQ(jobs.begun("slow_1").size(), 2u);
-  EXPECT_TRUE(jobs.said_that("(SUSPENDED), so that its result is not taken")) << jobs.said;
+  EXPECT_TRUE(jobs.said_that("(SUSPENDED), so its result does not count")) << jobs.said;
 }
 
 TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {

@@ -12,7 +12,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// Of a problem with one output.
+/// The truth of a problem with one output.
 Values truth_of(const Problem& problem, const HostInputs& inputs) {
   const HostInputs outputs = problem.host_oracle(inputs);
   EXPECT_EQ(outputs.size(), 1u) << problem.id;

@@ -33,7 +33,7 @@ TEST(PullRequestPages, AreAddedToAndBringNoHtml) {
               std::vector<std::string>{"line 1: HTML: expected Markdown without tags"});
   }
   EXPECT_EQ(page_complaints("", "![x](y)"),
-            std::vector<std::string>{"line 1: a picture: take it out"});
+            std::vector<std::string>{"line 1: a picture: remove it"});
 }
 
 TEST(PullRequestFilesTest, OneCandidateWithItsSearchResultAndPage) {

@@ -98,7 +98,7 @@ Bench honest_bench() {
 
 std::string all_of(const std::vector<std::string>& lines) { return joined(lines, "\n"); }
 
-/// Each alone, in an honest record. The complaint begins so behind "bench.json: ".
+/// Each alone, in an honest record. The complaint begins so after "bench.json: ".
 const Forgery forgeries[] = {
     {"rows/0/median_ns", "1", "rows[0] (softmax/a_kernel): median_ns: 1, but its samples give"},
     {"rows/0/median_ns", "700000", "rows[0] (softmax/a_kernel): median_ns: 700000"},
@@ -163,7 +163,7 @@ const Forgery forgeries[] = {
     {"rows/0/problem", "\"sofmax\"", "rows[0] (sofmax/a_kernel): problem: 'sofmax' is no problem"},
     {"rows/0/problem", "\"layernorm\"", "rows[0] (layernorm/a_kernel): ceiling_ns:"},
     {"rows/0/sha256", "\"0123\"", "rows[0] (softmax/a_kernel): sha256: expected 64"},
-    {"rows/0/kernel", "\"b_kernel\"", "rows[1] (softmax/b_kernel): kernel: it is there twice"},
+    {"rows/0/kernel", "\"b_kernel\"", "rows[1] (softmax/b_kernel): kernel: it appears twice"},
     {"rows/0/measured", "\"2031-01-01\"", "rows[0] (softmax/a_kernel): measured: expected a day"},
     {"rows/0/measured", "\"2026-02-30\"", "rows[0] (softmax/a_kernel): measured: expected a day"},
     {"rows/0/resources/0/registers", "300",

@@ -117,7 +117,7 @@ TEST(Noise, ThePageShowsTheRecord) {
   EXPECT_NE(page->find("NVIDIA Test 1 (sm 9.0); NVRTC 0.0."), std::string::npos) << *page;
 }
 
-/// The intervals of every recorded A/A experiment, made anew from its raw samples.
+/// The intervals of every recorded A/A experiment, made again from its raw samples.
 TEST(Noise, EveryRecordHolds) {
   const std::vector<fs::path> paths = recorded_noises(REKERNEL_SOURCE_DIR);
   if (paths.empty()) {

@@ -175,7 +175,7 @@ TEST(BenchRecord, OlderSchemasAreNotRead) {
     const Result<Bench> read = bench_from_json(json, "bench.json");
     ASSERT_FALSE(read.ok()) << schema;
     EXPECT_EQ(read.error().message,
-              "bench.json: schema: expected 3 (remove a file of another schema, and measure anew: "
+              "bench.json: schema: expected 3 (remove a file of another schema, and measure again: "
               "`rekernel bench --record`), got " +
                   std::to_string(schema));
   }

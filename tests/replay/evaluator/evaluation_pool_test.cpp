@@ -428,7 +428,7 @@ TEST(EvaluationPool, TakesLessThanAHundredthOfTheTimeForItself) {
   EXPECT_EQ(settled, count);
   EXPECT_LT(own, 0.01 * evaluating);
 #ifndef __SANITIZE_ADDRESS__  // which keeps what is freed
-  // Of what is done nothing stays: a record has some thousand bytes.
+  // Nothing of what is done stays: a record has some thousand bytes.
   EXPECT_LT(bytes_late, bytes_early + 200 * count);
 #endif
   RecordProperty("processor_seconds", std::to_string(own));

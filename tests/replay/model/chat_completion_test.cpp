@@ -58,7 +58,7 @@ TEST(ChatCompletion, SaysWhyThereIsNoText) {
         R"("content": null, "reasoning_content": "Hm.")", R"("content": "", "reasoning": "Hm.")"}) {
     const auto reply = message(thoughts, "length");
     EXPECT_EQ(reply->failure,
-              "the model gave no text behind its thoughts (it stopped at its limit of length)")
+              "the model gave no text after its thoughts (it stopped at its limit of length)")
         << thoughts;
     EXPECT_EQ(reply->text, "");
     EXPECT_TRUE(reply->truncated);
@@ -81,7 +81,7 @@ TEST(ChatCompletion, SaysTheSameOfAStream) {
             "x");
   EXPECT_EQ(
       streamed(delta(R"("reasoning_content": "Hm.")", "null") + delta("", "\"length\"")).failure,
-      "the model gave no text behind its thoughts (it stopped at its limit of length)");
+      "the model gave no text after its thoughts (it stopped at its limit of length)");
 }
 
 TEST(ChatCompletion, IsNothingElse) {

@@ -116,11 +116,12 @@ TEST(FilesModel, ReportsAnUnusableReplyAndWaitsForABetterOne) {
                    "write a better one over it"),
       std::string::npos)
       << message;
-  EXPECT_NE(message.find("\n  r1.i2.b1.reply.txt: no prompt has such a reply; expected "
+  EXPECT_NE(message.find("\n  r1.i2.b1.reply.txt: no prompt has a reply of this name; expected "
                          "r1.i2.b1.reply.md"),
             std::string::npos)
       << message;
-  EXPECT_NE(message.find("\n  R1.i9.b1.reply.md: no prompt has such a reply"), std::string::npos);
+  EXPECT_NE(message.find("\n  R1.i9.b1.reply.md: no prompt has a reply of this name"),
+            std::string::npos);
   const std::string before = read_text(path);
   EXPECT_EQ(before.find("unusable"), std::string::npos) << "nothing is recorded of it";
   EXPECT_EQ(before.find("response r1.i1"), std::string::npos);

@@ -78,7 +78,7 @@ HttpRequest receive(Connection& connection) {
   return {text.substr(0, end), text.substr(end + 4)};
 }
 
-/// Of TLS with this certificate.
+/// A TLS context with this certificate.
 SSL_CTX* tls_context(const Certificate& certificate) {
   SSL_CTX* const context = SSL_CTX_new(TLS_server_method());
   BIO* const pem = BIO_new_mem_buf(certificate.pem.data(), -1);

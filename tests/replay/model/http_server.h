@@ -26,7 +26,7 @@ struct HttpAnswer {
   std::string body;
   int delay_ms = 0;
   bool hang_up = false;  ///< close the connection instead
-  /// Sent behind the head one by one, instead of `body`; their end is the connection's.
+  /// Sent after the head one by one, instead of `body`; their end is the connection's.
   std::vector<std::string> pieces = {};
 };
 

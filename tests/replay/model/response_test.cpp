@@ -31,7 +31,7 @@ TEST(ResponseEvent, HoldsWhatTheModelCounted) {
 TEST(ResponseEvent, EstimatesWhatTheModelDidNotCount) {
   ModelReply reply;
   reply.text = "12345678";
-  reply.completion_tokens = 9;  // of no use without the other
+  reply.completion_tokens = 9;  // means nothing without the other
   const json::object event = response_event(asked, reply);
   EXPECT_EQ(event.at("prompt_tokens"), 3);
   EXPECT_EQ(event.at("completion_tokens"), 2);

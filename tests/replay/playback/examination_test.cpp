@@ -102,7 +102,7 @@ class Examination : public ::testing::Test {
   Header header_ = small_header();
 };
 
-/// The complaint begins so behind "evaluation r1.i1.b1: ".
+/// The complaint begins so after "evaluation r1.i1.b1: ".
 const Forgery forgeries[] = {
     {"timing/median_ns", "1000", "timing.median_ns: 1000, but its samples give 600000"},
     {"timing/low_ns", "600100", "timing.low_ns: 600100"},

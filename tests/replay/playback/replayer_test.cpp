@@ -126,7 +126,7 @@ TEST_F(ExactReplay, CatchesAMutationOfAnyField) {
   EXPECT_GT(mutations, 500u);
 }
 
-/// The same, by somebody who also computed the chain anew.
+/// The same, by somebody who also computed the chain again.
 class ForgedReplay : public ExactReplay {
  protected:
   std::string forged(const std::string& title, const std::function<void(json::object&)>& edit) {
@@ -198,11 +198,11 @@ TEST_F(ExactReplay, NamesWhatHappenedToTheFile) {
   std::vector<std::string> edited = lines;
   edited.pop_back();
   EXPECT_EQ(difference(joined(edited)),
-            "ends behind line " + std::to_string(lines.size() - 1) +
+            "ends after line " + std::to_string(lines.size() - 1) +
                 ", where the search goes on with stop: truncated, or not finished");
   edited.resize(5);
   EXPECT_EQ(difference(joined(edited)),
-            "ends behind line 5, where the search goes on with request "
+            "ends after line 5, where the search goes on with request "
             "r1.i2.b1: truncated, or not finished");
   edited = lines;
   std::swap(edited[7], edited[8]);
@@ -210,10 +210,10 @@ TEST_F(ExactReplay, NamesWhatHappenedToTheFile) {
             "line 8: expected response r1.i1.b1, found response r1.i1.b2: th");
   edited = lines;
   edited.push_back(lines.back());
-  EXPECT_EQ(difference(joined(edited)).substr(0, 50),
-            ("line " + std::to_string(lines.size() + 1) +
-             ": expected nothing behind the stop, found stop")
-                .substr(0, 50));
+  EXPECT_EQ(
+      difference(joined(edited)).substr(0, 50),
+      ("line " + std::to_string(lines.size() + 1) + ": expected nothing after the stop, found stop")
+          .substr(0, 50));
   edited = lines;
   edited[2] = "{\"event\":\"applause\",\"chain\":\"\"}\n";
   EXPECT_EQ(replay(joined(edited)).interruption->kind, Kind::bad_file);

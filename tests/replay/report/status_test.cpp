@@ -19,7 +19,7 @@ bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A search with prices and with replies that were asked for again, cut behind so many lines.
+/// A search with prices and with replies that were asked for again, cut after so many lines.
 class StatusOfASearch : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -33,7 +33,7 @@ class StatusOfASearch : public ::testing::Test {
     ASSERT_FALSE(testing::run_on_file(path, header, model, evaluator).interruption);
     lines = testing::lines_of(read_text(path));
   }
-  SearchStatus behind(std::size_t kept, const std::string& torn = "") {
+  SearchStatus after(std::size_t kept, const std::string& torn = "") {
     write_text(
         path,
         testing::joined(std::vector<std::string>(lines.begin(), lines.begin() + kept)) + torn);
@@ -56,7 +56,7 @@ class StatusOfASearch : public ::testing::Test {
 };
 
 TEST_F(StatusOfASearch, OfAFinishedSearchTellsWhatFailedAndWhatItCost) {
-  const SearchStatus status = behind(lines.size());
+  const SearchStatus status = after(lines.size());
   EXPECT_TRUE(status.awaited_replies.empty());
   const std::string text = status_text(status, "");
   EXPECT_TRUE(mentions(text, "state: over (rounds)")) << text;
@@ -76,14 +76,14 @@ TEST_F(StatusOfASearch, OfAFinishedSearchTellsWhatFailedAndWhatItCost) {
 }
 
 TEST_F(StatusOfASearch, OfAnUnfinishedSearchTellsWhatItWaitsFor) {
-  const SearchStatus replies = behind(through("response", "r1.i1.b2"));
+  const SearchStatus replies = after(through("response", "r1.i1.b2"));
   EXPECT_EQ(replies.awaited_replies, (std::vector<std::string>{"r1.i2.b1", "r1.i2.b2"}));
   const std::string text = status_text(replies, folder / "exchange");
   EXPECT_TRUE(mentions(text, "state: waits for 2 replies\nround 1, planned up to 2")) << text;
   EXPECT_TRUE(mentions(text, "the reply to r1.i2.b1: ")) << text;
   EXPECT_TRUE(mentions(text, "exchange/r1.i2.b1.reply.md")) << text;
 
-  const SearchStatus evaluations = behind(through("evaluation", "r1.i1.b1"));
+  const SearchStatus evaluations = after(through("evaluation", "r1.i1.b1"));
   EXPECT_FALSE(evaluations.awaited_evaluations.empty());
   EXPECT_TRUE(evaluations.awaited_replies.empty());
   EXPECT_EQ(status_json(evaluations).at("awaited_evaluations").as_array().size(),
@@ -92,7 +92,7 @@ TEST_F(StatusOfASearch, OfAnUnfinishedSearchTellsWhatItWaitsFor) {
 
 TEST_F(StatusOfASearch, TakesEveryBeginningOfAFile) {
   for (std::size_t kept = 1; kept < lines.size(); ++kept) {
-    const SearchStatus status = behind(kept, lines[kept].substr(0, lines[kept].size() / 2));
+    const SearchStatus status = after(kept, lines[kept].substr(0, lines[kept].size() / 2));
     EXPECT_EQ(status.search.events, kept);
     EXPECT_TRUE(status.search.stop_reason.empty());
     EXPECT_FALSE(status_text(status, "").empty());
@@ -103,7 +103,7 @@ TEST_F(StatusOfASearch, CountsWhatArrivedBeforeItsTurn) {
   const std::size_t kept = through("response", "r1.i1.b1");
   write_text(folder / "t.jsonl.pending",
              "{\"event\":\"response\",\"id\":\"r1.i2.b1\",\"text\":\"\"}\n");
-  const SearchStatus status = behind(kept);
+  const SearchStatus status = after(kept);
   EXPECT_EQ(status.awaited_replies, (std::vector<std::string>{"r1.i1.b2", "r1.i2.b2"}));
   EXPECT_EQ(status.arrived, std::vector<std::string>{"r1.i2.b1"});
 }

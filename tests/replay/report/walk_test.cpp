@@ -78,7 +78,7 @@ TEST_F(WalkOfASearch, ShowsEveryCandidateWithItsDifferenceToItsFirstParent) {
     EXPECT_TRUE(holds(text, "\n" + one.id + ": " + one.idea.title)) << one.id;
   }
   // The first round starts from nothing and is whole; the second builds on what survived.
-  EXPECT_TRUE(holds(text, "started from: no kernel, the problem alone"));
+  EXPECT_TRUE(holds(text, "started from: no kernel, only the problem"));
   EXPECT_TRUE(holds(text, "r1.i1.b1/kernel.cu, whole:"));
   const std::string parent = search.candidates[2].parents.at(0);
   EXPECT_TRUE(holds(text, "\n--- " + parent + "/kernel.cu\n+++ r2.i1.b1/kernel.cu\n@@ "));

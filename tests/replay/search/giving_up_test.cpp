@@ -78,7 +78,7 @@ TEST_F(BadReplies, EndTheSearchWhereNoIdeasCome) {
   const SearchEnd end = run(header_of(5), model);
   EXPECT_EQ(end.reason, "unusable_replies");
   EXPECT_EQ(end.note,
-            "round 1: asked for ideas, none of 3 replies was of use; the last, to r1.ideas "
+            "round 1: asked for ideas, none of 3 replies was usable; the last, to r1.ideas "
             "of model one, which begins \"I would rather not.\": " +
                 std::string(no_list));
   EXPECT_EQ(model.asked, std::vector<std::string>(3, "r1.ideas"));
@@ -99,7 +99,7 @@ TEST_F(BadReplies, EndTheSearchBehindARoundWithoutAKernel) {
     ProseModel model(kernels, arrival);
     const SearchEnd end = run(header_of(5), model);
     EXPECT_EQ(end.note,
-              "round 1: asked for 4 kernels, none of 12 replies was of use; the last, to "
+              "round 1: asked for 4 kernels, none of 12 replies was usable; the last, to "
               "r1.i2.b2 of model one, which begins \"I would rather not.\": " +
                   std::string(no_code));
     EXPECT_EQ(model.asked.size(), 13u);
@@ -199,7 +199,7 @@ TEST_F(BadReplies, EndTheSearchOnceEveryModelHadItsTurn) {
   ProseModel both({".ideas"});
   const SearchEnd end = run(header_of(5, 2, two), both);
   EXPECT_EQ(end.note,
-            "round 2: asked for ideas, none of 6 replies was of use; the last, to r2.ideas "
+            "round 2: asked for ideas, none of 6 replies was usable; the last, to r2.ideas "
             "of model two, which begins \"I would rather not.\": " +
                 std::string(no_list));
   EXPECT_EQ(both.asked.size(), 6u);

@@ -152,7 +152,7 @@ TEST(Search, GoesOnAfterARoundWithoutIdeas) {
   EXPECT_EQ(find(events, "request r2.i1.b1").at("round"), 2);
 }
 
-/// Replies of no use first; then, for r1.i1.b2, nothing else.
+/// Unusable replies first; then, for r1.i1.b2, nothing else.
 struct UnusableFirst {
   UnusableFirst() {
     header.settings.tries = 3;
@@ -308,10 +308,10 @@ TEST(Search, NamesAWrongNumberOfIdeas) {
   TemporaryFolder folder;
   for (const auto& [reply, said_of_it] : std::map<std::string, std::string>{
            {"[\"a\"]",
-            "r1.ideas: the reply has 1 idea, asked for were 2; the round goes on with "
+            "r1.ideas: the reply has 1 idea, 2 were asked for; the round goes on with "
             "fewer"},
            {"[\"a\", \"b\", \"c\"]",
-            "r1.ideas: the reply has 3 ideas, asked for were 2; the rest is left out"}}) {
+            "r1.ideas: the reply has 3 ideas, 2 were asked for; the rest is left out"}}) {
     FakeModel model;
     model.replies["r1.ideas"] = reply;
     FakeEvaluator evaluator;

@@ -34,7 +34,7 @@ TEST(UnusableReplies, AreEnoughAtTheEndOfARound) {
   EXPECT_FALSE(unusable.are_enough(ReplyKind::kernel, requests, 1, 1, prose(ReplyKind::kernel)));
   EXPECT_TRUE(unusable.are_enough(ReplyKind::kernel, requests, 2, 1, prose(ReplyKind::kernel)));
   EXPECT_EQ(unusable.take_note(ReplyKind::kernel, 4),
-            "round 4: asked for 3 kernels, none of 3 replies was of use; the last, to r1.i1.b3 of "
+            "round 4: asked for 3 kernels, none of 3 replies was usable; the last, to r1.i1.b3 of "
             "model one, which begins \"I would rather not.\": the reply has no cuda block; "
             "expected exactly one");
 }

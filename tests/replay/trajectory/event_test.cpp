@@ -29,7 +29,7 @@ TEST(CanonicalJson, EscapesTheSameBytesWhereverTheyStand) {
       const std::string left(before, '~'), right(17 - before, ' ');
       EXPECT_EQ(canonical_json(json::string(left + static_cast<char>(code) + right)),
                 '"' + left + escaped + right + '"')
-          << code << " behind " << before;
+          << code << " after " << before;
     }
   }
 }

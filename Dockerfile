@@ -1,0 +1,33 @@
+# Rekernel on Debian 12. The set-up is the one of ./run and ./test; system packages and pinned wheels are layers of
+# their own, which stay until harness/setup/ changes.
+#
+#   docker build -t rekernel . && docker run --rm --gpus all rekernel
+#   docker build -t rekernel-test --target test . && docker run --rm --gpus all rekernel-test
+#
+# Without `--gpus all`, ./run shows what was recorded and ./test leaves out what needs a GPU. An image is built
+# without a GPU, so it holds CUDA 13, for drivers from 580 up; with an older driver, ./run fetches CUDA 12 when it
+# starts. Arguments after the image's name replace the command: `docker run rekernel build/rekernel doctor`.
+#
+# No docker has built this file yet. The steps of the stages `packages` and `run` were run in a Debian 12 made by
+# debootstrap, as root by chroot, and ./run after them, without a GPU; of the stage `test`, the set-up.
+
+FROM debian:bookworm-slim AS packages
+SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
+WORKDIR /rekernel
+# git is for `rekernel verify`.
+RUN apt-get update && \
+    apt-get install -y --no-install-recommends ca-certificates git && \
+    rm -rf /var/lib/apt/lists/*
+COPY harness/setup harness/setup
+RUN source harness/setup/setup.sh && set_up run && rm -rf /var/lib/apt/lists/*
+
+FROM packages AS test
+RUN source harness/setup/setup.sh && set_up test && rm -rf /var/lib/apt/lists/*
+COPY . .
+RUN source harness/setup/setup.sh && build ci
+CMD ["./test"]
+
+FROM packages AS run
+COPY . .
+RUN source harness/setup/setup.sh && build release rekernel
+CMD ["./run"]

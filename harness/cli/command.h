@@ -37,6 +37,7 @@ int reproduce_command(const std::vector<std::string>& arguments);
 int results_command(const std::vector<std::string>& arguments);
 int runner_worker_command(const std::vector<std::string>& arguments);
 int search_command(const std::vector<std::string>& arguments);
+int serve_command(const std::vector<std::string>& arguments);
 int show_command(const std::vector<std::string>& arguments);
 int verify_command(const std::vector<std::string>& arguments);
 

@@ -38,6 +38,7 @@ constexpr std::array commands{
     Command{"export", "a kernel for C++ programs or for PyTorch", rekernel::export_command},
     Command{"search", "search for kernels with language models", rekernel::search_command},
     Command{"replay", "replay a recorded search", rekernel::replay_command},
+    Command{"serve", "verdicts as a service, over HTTP", rekernel::serve_command},
     Command{"report", "the recorded results as text or Markdown", rekernel::report_command},
     Command{"dataset", "the records as a data set for training: Parquet, card, Croissant",
             rekernel::dataset_command},

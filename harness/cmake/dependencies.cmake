@@ -1,4 +1,4 @@
-# Finds what the build needs. Boost, GoogleTest, Google Benchmark, OpenSSL and libcurl come from the
+# Finds what the build needs. Boost, GoogleTest, Google Benchmark, OpenSSL, libcurl and SQLite come from the
 # system; CUDA gives headers only, since every CUDA library is opened at run time. What the machine
 # lacks, ./run and ./test unpack from wheels into .deps; that wins over the machine's own, which is
 # there because it did not serve.
@@ -25,6 +25,10 @@ find_package(Boost 1.75 REQUIRED COMPONENTS json program_options)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(CURL REQUIRED)
 find_package(benchmark REQUIRED)
+if(REKERNEL_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
+find_package(SQLite3 REQUIRED)
 find_package(Threads REQUIRED)
 
 file(GLOB wheel_include_dirs ${dependency_folder}/python/nvidia/*/include)

@@ -50,7 +50,7 @@ supported_cuda_major() {
 system_packages() {
   local purpose=$1 system
   system=$(distribution)
-  local packages=(cmake ninja-build libbenchmark-dev libssl-dev libcurl4-openssl-dev)
+  local packages=(cmake ninja-build libbenchmark-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev)
   case $system in
     debian:12) packages+=(g++ libboost-json1.81-dev libboost-program-options1.81-dev) ;;
     ubuntu:22.04) packages+=(g++-12) ;;  # its Boost predates Boost.JSON: see set_up

@@ -1,0 +1,254 @@
+#include "harness/service/scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rekernel::service {
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+/// How much the latest time counts in a moving average.
+constexpr double latest_share = 0.05;
+
+/// Evaluations that are compiled before a device is free for them: enough that none waits for the
+/// compiler, few enough that the cores serve those that only want to be compiled.
+constexpr std::size_t ready_of_a_device = 4;
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerLimits& limits, Now now)
+    : limits_(limits), now_(std::move(now)), devices_(limits.devices) {
+  for (Device& device : devices_) device.next_rest = limits_.first_rest;
+}
+
+void Scheduler::set_client(const std::string& client, double weight,
+                           std::optional<std::size_t> most_queued) {
+  to_compile_.set_weight(client, weight);
+  to_judge_.set_weight(client, weight);
+  places_[client].most = most_queued;
+}
+
+bool Scheduler::reserve(const std::string& client, std::size_t count) {
+  Place& place = places_[client];
+  const std::size_t most = place.most.value_or(limits_.most_queued_of_client);
+  if (place.queued + count > most) return false;
+  if (entries_.size() + reserved_ + count > limits_.most_queued) return false;
+  place.queued += count;
+  reserved_ += count;
+  return true;
+}
+
+void Scheduler::give_back(const std::string& client, std::size_t count) {
+  places_[client].queued -= count;
+  reserved_ -= count;
+}
+
+std::chrono::seconds Scheduler::retry_after() const {
+  const double by_compiler =
+      static_cast<double>(to_compile_.size()) * compile_seconds_ / std::max(1u, limits_.cores);
+  const double by_devices = static_cast<double>(to_judge_.size()) * judge_seconds_ /
+                            static_cast<double>(std::max<std::size_t>(1, devices_.size()));
+  // A tenth of the queue gone is room enough to come back.
+  const double seconds = std::ceil(std::max(by_compiler, by_devices) / 10);
+  return std::chrono::seconds(static_cast<std::int64_t>(std::clamp(seconds, 1.0, 120.0)));
+}
+
+void Scheduler::add(const Entry& entry) {
+  give_back(entry.client, 1);
+  restore(entry);
+}
+
+void Scheduler::restore(const Entry& entry) {
+  ++places_[entry.client].queued;
+  entries_[entry.ticket] = State{entry, Stage::queued};
+  if (entry.deadline) deadlines_.emplace(*entry.deadline, entry.ticket);
+  to_compile_.push(entry.client, entry.priority, entry.ticket);
+}
+
+void Scheduler::forget(Ticket ticket) {
+  const auto found = entries_.find(ticket);
+  if (found == entries_.end()) return;
+  const Entry& entry = found->second.entry;
+  if (entry.deadline) deadlines_.erase({*entry.deadline, ticket});
+  --places_[entry.client].queued;
+  entries_.erase(found);
+}
+
+void Scheduler::run(Ticket ticket, int device, double charged) {
+  State& state = entries_.at(ticket);
+  state.stage = device < 0 ? Stage::compiling : Stage::judging;
+  running_[ticket] = {state.entry.client, now_(), charged, device};
+}
+
+std::optional<Scheduler::Running> Scheduler::end_run(Ticket ticket) {
+  const auto found = running_.find(ticket);
+  if (found == running_.end()) return std::nullopt;
+  Running run = std::move(found->second);
+  running_.erase(found);
+  const double seconds = Seconds(now_() - run.begun).count();
+  const bool compiled = run.device < 0;
+  (compiled ? to_compile_ : to_judge_).charge(run.client, seconds - run.charged);
+  double& average = compiled ? compile_seconds_ : judge_seconds_;
+  average += latest_share * (seconds - average);
+  if (compiled) --running_compilations_;
+  return run;
+}
+
+std::vector<Ticket> Scheduler::start_compilations() {
+  std::vector<Ticket> started;
+  const std::size_t most_ready = limits_.cores + ready_of_a_device * devices_.size();
+  while (running_compilations_ < limits_.cores && to_judge_.size() < most_ready) {
+    const std::optional<Ticket> ticket = to_compile_.pop(compile_seconds_);
+    if (!ticket) break;
+    ++running_compilations_;
+    run(*ticket, -1, compile_seconds_);
+    started.push_back(*ticket);
+  }
+  return started;
+}
+
+void Scheduler::compiled(Ticket ticket, bool goes_on) {
+  end_run(ticket);
+  const auto found = entries_.find(ticket);
+  if (found == entries_.end()) return;
+  if (!goes_on) return forget(ticket);
+  State& state = found->second;
+  state.stage = Stage::ready;
+  to_judge_.push(state.entry.client, state.entry.priority, ticket);
+}
+
+std::vector<Scheduler::Assignment> Scheduler::start_judgings() {
+  std::vector<Assignment> assignments;
+  for (std::size_t i = 0; i < devices_.size() && to_judge_.size() > 0; ++i) {
+    if (devices_[i].condition != Device::Condition::free) continue;
+    const Ticket ticket = *to_judge_.pop(judge_seconds_);
+    devices_[i].condition = Device::Condition::busy;
+    run(ticket, static_cast<int>(i), judge_seconds_);
+    assignments.push_back({ticket, static_cast<int>(i)});
+  }
+  return assignments;
+}
+
+void Scheduler::judged(Ticket ticket) {
+  if (const auto run = end_run(ticket); run && run->device >= 0) {
+    Device& device = devices_[static_cast<std::size_t>(run->device)];
+    device.condition = Device::Condition::free;
+    device.next_rest = limits_.first_rest;
+  }
+  forget(ticket);
+}
+
+void Scheduler::rest(Device& device) {
+  device.condition = Device::Condition::resting;
+  device.rests_until = now_() + device.next_rest;
+  device.next_rest = std::min(2 * device.next_rest, limits_.longest_rest);
+}
+
+Scheduler::Afterwards Scheduler::failed(Ticket ticket, bool took_down) {
+  if (const auto run = end_run(ticket); run && run->device >= 0) {
+    rest(devices_[static_cast<std::size_t>(run->device)]);
+  }
+  const auto found = entries_.find(ticket);
+  if (found == entries_.end()) return Afterwards::gone;
+  Entry& entry = found->second.entry;
+  ++entry.failures;
+  if (took_down) ++entry.takedowns;
+  if (entry.takedowns >= 2 || entry.failures >= limits_.tries) {
+    const auto afterwards = entry.takedowns >= 2 ? Afterwards::quarantine : Afterwards::give_up;
+    forget(ticket);
+    return afterwards;
+  }
+  queue_again(found->second);
+  return Afterwards::again;
+}
+
+void Scheduler::put_back(Ticket ticket) {
+  if (const auto run = end_run(ticket); run && run->device >= 0) {
+    devices_[static_cast<std::size_t>(run->device)].condition = Device::Condition::free;
+  }
+  if (const auto found = entries_.find(ticket); found != entries_.end()) queue_again(found->second);
+}
+
+void Scheduler::queue_again(State& state) {
+  const bool was_compiled = state.stage == Stage::judging;
+  state.stage = was_compiled ? Stage::ready : Stage::queued;
+  FairQueue& queue = was_compiled ? to_judge_ : to_compile_;
+  queue.push(state.entry.client, state.entry.priority, state.entry.ticket);
+}
+
+std::vector<int> Scheduler::devices_to_ask() {
+  std::vector<int> asked;
+  const TimePoint now = now_();
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    Device& device = devices_[i];
+    if (device.condition != Device::Condition::resting || device.rests_until > now) continue;
+    device.condition = Device::Condition::asked;
+    asked.push_back(static_cast<int>(i));
+  }
+  return asked;
+}
+
+void Scheduler::answered(int number, bool answers) {
+  Device& device = devices_.at(static_cast<std::size_t>(number));
+  if (device.condition != Device::Condition::asked) return;
+  if (answers) {
+    device.condition = Device::Condition::free;
+  } else {
+    rest(device);
+  }
+}
+
+bool Scheduler::cancel(Ticket ticket) {
+  const auto found = entries_.find(ticket);
+  if (found == entries_.end()) return false;
+  const auto& [entry, stage] = found->second;
+  if (stage == Stage::queued) to_compile_.erase(entry.client, entry.priority, ticket);
+  if (stage == Stage::ready) to_judge_.erase(entry.client, entry.priority, ticket);
+  forget(ticket);
+  return true;
+}
+
+std::vector<Ticket> Scheduler::expire() {
+  std::vector<Ticket> expired;
+  const TimePoint now = now_();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    expired.push_back(deadlines_.begin()->second);
+    cancel(expired.back());
+  }
+  return expired;
+}
+
+std::optional<Scheduler::TimePoint> Scheduler::next_event() const {
+  std::optional<TimePoint> next;
+  if (!deadlines_.empty()) next = deadlines_.begin()->first;
+  for (const Device& device : devices_) {
+    if (device.condition != Device::Condition::resting) continue;
+    next = next ? std::min(*next, device.rests_until) : device.rests_until;
+  }
+  return next;
+}
+
+std::optional<Stage> Scheduler::stage(Ticket ticket) const {
+  const auto found = entries_.find(ticket);
+  if (found == entries_.end()) return std::nullopt;
+  return found->second.stage;
+}
+
+std::size_t Scheduler::queued_of(const std::string& client) const {
+  const auto found = places_.find(client);
+  return found == places_.end() ? 0 : found->second.queued;
+}
+
+std::size_t Scheduler::judging() const { return running_.size() - running_compilations_; }
+
+std::size_t Scheduler::usable_devices() const {
+  return static_cast<std::size_t>(
+      std::count_if(devices_.begin(), devices_.end(), [](const Device& device) {
+        return device.condition == Device::Condition::free ||
+               device.condition == Device::Condition::busy;
+      }));
+}
+
+}  // namespace rekernel::service

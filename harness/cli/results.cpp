@@ -316,7 +316,7 @@ int sign_results(const fs::path& root, const std::vector<std::string>& names,
 
 }  // namespace
 
-int results_command(const std::vector<std::string>& arguments) {
+int results_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("action", po::value<std::string>(), "merge, best, compare or sign")(
       "what", po::value<std::vector<std::string>>(),

@@ -234,6 +234,21 @@ TEST(ManualPages, AreGoodRoff) {
   }
 }
 
+TEST(Installing, PutsPagesAndCompletionsWhereTheyAreLookedFor) {
+  const TemporaryFolder folder;
+  const ProgramOutcome outcome = testing::run_shell(
+      "DESTDIR=" + folder.path().string() +
+          " \"" REKERNEL_CMAKE "\" --install \"" REKERNEL_BUILD_DIR "\" --prefix /usr",
+      "/");
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.output;
+  for (const char* file :
+       {"bin/rekernel", "share/man/man1/rekernel.1", "share/man/man1/rekernel-search.1",
+        "share/bash-completion/completions/rekernel", "share/zsh/site-functions/_rekernel",
+        "share/fish/vendor_completions.d/rekernel.fish"}) {
+    EXPECT_TRUE(fs::is_regular_file(folder / "usr" / file)) << file;
+  }
+}
+
 /// On a terminal of script(1).
 std::string on_a_terminal(const std::string& arguments, const std::string& variables) {
   return testing::run_shell(variables + " script -qec '\"" REKERNEL_PROGRAM "\" " + arguments +

@@ -41,24 +41,34 @@ std::string bench_text(const Bench& bench, const std::filesystem::path& root,
   return text;
 }
 
+Page bench_page() {
+  Page page;
+  page.description =
+      "Judges and times kernels of generated/ beside the libraries' references, interleaved on one "
+      "GPU, and prints them as the table of README.md.";
+  page.takes({"problem", "PROBLEM|KERNEL",
+              "problems whose kernels to bench, or kernels as "
+              "PROBLEM/NAME; all by default",
+              Count::any},
+             list_value("NAME", {Names::problem, Names::kernel}));
+  page.examples = {{"rekernel bench softmax matmul_fp32/promoted_sums --record"}};
+  page.group("Measuring")
+      .add_options()("samples", whole_number(10, 10000)->default_value(60), "timed samples each")(
+          "pytorch", one_of({"auto", "on", "off"})->default_value("auto"),
+          "time PyTorch too; auto: when python3 can import torch");
+  add_device_options(page.group("Measuring"));
+  page.group("Output").add_options()("record", po::bool_switch(),
+                                     "merge the rows into results/<gpu>/bench.json")(
+      "json", po::bool_switch(), "print the record as JSON");
+  add_wide_option(page.group("Output"));
+  page.statuses[1] = "a kernel did not pass";
+  return page;
+}
+
 }  // namespace
 
-int bench_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("problem", po::value<std::vector<std::string>>(),
-                        "problems to bench, or kernels as PROBLEM/NAME; all by default")(
-      "samples", po::value<int>()->default_value(60), "timed samples each, 10 to 10000")(
-      "pytorch", po::value<std::string>()->default_value("auto"),
-      "time PyTorch too: auto (when python3 can import torch), on, off")(
-      "record", po::bool_switch(), "merge the rows into results/<gpu>/bench.json")(
-      "json", po::bool_switch(), "print the record as JSON");
-  add_wide_option(options);
-  add_device_options(options);
-  po::positional_options_description positional;
-  positional.add("problem", -1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel bench [PROBLEM|PROBLEM/NAME…] [options]",
-      "rekernel bench softmax matmul_fp32/promoted_sums --record", options, positional);
+int bench_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, bench_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.flag("record")) {
     if (const auto own = own_project(); !own) return bad_input(own.error());
@@ -66,13 +76,7 @@ int bench_command(const std::vector<std::string>& arguments) {
 
   BenchOptions bench_options;
   bench_options.samples = parsed.get<int>("samples");
-  if (bench_options.samples < 10 || bench_options.samples > 10000) {
-    return bad_input({"--samples: expected 10 to 10000"});
-  }
   const std::string pytorch = parsed.get<std::string>("pytorch");
-  if (pytorch != "auto" && pytorch != "on" && pytorch != "off") {
-    return bad_input({"--pytorch " + pytorch + ": expected auto, on or off"});
-  }
 
   const std::filesystem::path root = project_root();
   const std::vector<std::string> problems = parsed.has("problem")

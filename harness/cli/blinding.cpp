@@ -47,31 +47,37 @@ boost::json::object to_json(const Separation& one) {
           {"telling", one.telling}};
 }
 
+Page blinding_page() {
+  Page page;
+  page.description =
+      "Runs a kernel that records everything that it can see, and asks how well that tells timed, "
+      "judged and repeated runs apart. Half of the guesses are right where nothing can be told.";
+  page.takes({"problem", "PROBLEM", "whose runs, inputs and references", Count::optional},
+             text_value("PROBLEM", {Names::problem})->default_value("softmax"));
+  page.examples = {{"rekernel blinding conv2d --runs 500"}};
+  page.group("Measuring")
+      .add_options()("runs", whole_number(20, 5000)->default_value(500),
+                     "runs of each kind at least")(
+          "planted-gap", whole_number(0, 100000, "microseconds")->default_value(0),
+          "a pause before runs that are not timed, which must be found")(
+          "device", po::value<int>()->value_name("N")->default_value(0),
+          "number of the GPU, as nvidia-smi counts");
+  page.group("Output").add_options()("json", po::bool_switch(), "print the figures as JSON");
+  page.statuses[1] = "a kernel can tell";
+  return page;
+}
+
 }  // namespace
 
-int blinding_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("problem", po::value<std::string>()->default_value("softmax"),
-                        "whose runs, inputs and references")(
-      "runs", po::value<int>()->default_value(500), "of each kind at least, 20 to 5000")(
-      "planted-gap", po::value<int>()->default_value(0),
-      "microseconds of a pause before runs that are not timed, which must be found, 0 to 100000")(
-      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
-      "json", po::bool_switch(), "print the figures as JSON");
-  po::positional_options_description positional;
-  positional.add("problem", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel blinding [PROBLEM] [options]",
-                      "rekernel blinding conv2d --runs 500", options, positional);
+int blinding_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, blinding_page());
   if (parsed.exit_status) return *parsed.exit_status;
   const std::string& id = parsed.get<std::string>("problem");
   const Result<const Problem*> known = known_problem(id);
   if (!known) return bad_input(known.error());
   const Problem* problem = *known;
   const int runs = parsed.get<int>("runs");
-  if (runs < 20 || runs > 5000) return bad_input({"--runs: expected 20 to 5000"});
   const int gap = parsed.get<int>("planted-gap");
-  if (gap < 0 || gap > 100000) return bad_input({"--planted-gap: expected 0 to 100000"});
 
   EvaluateOptions evaluate_options;
   evaluate_options.mode = EvaluateOptions::Mode::blinding;

@@ -52,31 +52,45 @@ std::string made_text(const Candidate& candidate, const fs::path& folder) {
   return text + "\n  " + candidate.origin.note + "\n";
 }
 
+Page capture_page() {
+  Page page;
+  page.usage = "PROBLEM [options] -- PROGRAM.py";
+  page.description =
+      "Runs a Python program on the problem's inputs, records what it launches on the GPU, makes a "
+      "candidate of it, and judges and times that. harness/CAPTURE.md says what can be captured.";
+  page.takes({"problem", "PROBLEM", "what the program solves", Count::one},
+             text_value("PROBLEM", {Names::problem}));
+  page.takes({"program", "PROGRAM",
+              "a Python program: KernelBench's ModelNew, GPU MODE's "
+              "custom_kernel, or a function of the problem's inputs",
+              Count::one},
+             text_value("PROGRAM", {Names::file}));
+  page.examples = {
+      {"rekernel capture softmax -- tests/capture/honest/eager_softmax.py"},
+      {"rekernel capture softmax --no-evaluate -- tests/capture/honest/compile_softmax.py"}};
+  page.group("Candidate")
+      .add_options()("function", text_value("NAME"),
+                     "which function, where the program has several")(
+          "name", text_value("NAME"), "name of the candidate; the program's by default")(
+          "into", text_value("DIR", {Names::folder})->default_value("."),
+          "folder to make the candidate's in")("no-evaluate", po::bool_switch(),
+                                               "make the candidate and do not judge it");
+  page.group("Measuring")
+      .add_options()("device", po::value<int>()->value_name("N")->default_value(0),
+                     "number of the GPU, as nvidia-smi counts")(
+          "deadline", whole_number(1, 86400, "seconds")->default_value(300),
+          "time that the program may take")("samples", whole_number(10, 10000)->default_value(30),
+                                            "timed samples, the program's and ours");
+  page.group("Output").add_options()("json", po::bool_switch(), "print the whole record as JSON");
+  page.statuses[1] = "the candidate did not pass";
+  return page;
+}
+
 }  // namespace
 
-int capture_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("problem", po::value<std::string>(), "problem id")(
-      "program", po::value<std::string>(),
-      "a Python program: KernelBench's ModelNew, GPU MODE's "
-      "custom_kernel, or a function of the problem's inputs")(
-      "function", po::value<std::string>(), "which function, where the program has several")(
-      "name", po::value<std::string>(), "name of the candidate; the program's by default")(
-      "into", po::value<std::string>()->default_value("."), "folder to make the candidate's in")(
-      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
-      "deadline", po::value<int>()->default_value(300), "seconds that the program may take")(
-      "samples", po::value<int>()->default_value(30), "of times, the program's and ours")(
-      "no-evaluate", po::bool_switch(), "make the candidate and do not judge it")(
-      "json", po::bool_switch(), "print the whole record as JSON");
-  po::positional_options_description positional;
-  positional.add("problem", 1).add("program", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel capture PROBLEM [options] -- PROGRAM.py",
-                      "rekernel capture softmax -- my_softmax.py", options, positional);
+int capture_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, capture_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("problem") || !parsed.has("program")) {
-    return bad_input({"capture: expected a problem and a program"});
-  }
   const Result<const Problem*> known = known_problem(parsed.get<std::string>("problem"));
   if (!known) return bad_input(known.error());
   const Problem* problem = *known;
@@ -86,12 +100,6 @@ int capture_command(const std::vector<std::string>& arguments) {
   request.name = parsed.has("name") ? parsed.get<std::string>("name") : name_from(request.program);
   request.device = parsed.get<int>("device");
   request.samples = parsed.get<int>("samples");
-  if (request.samples < 10 || request.samples > 10000) {
-    return bad_input({"--samples: expected 10 to 10000"});
-  }
-  if (parsed.get<int>("deadline") < 1 || parsed.get<int>("deadline") > 86400) {
-    return bad_input({"--deadline: expected 1 to 86400 seconds"});
-  }
   request.deadline = std::chrono::seconds(parsed.get<int>("deadline"));
   const fs::path folder = fs::path(parsed.get<std::string>("into")) / request.name;
   if (fs::exists(folder)) {

@@ -17,10 +17,10 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
-int check_command(const std::vector<std::string>& arguments) {
+int check_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()(
-      "directory", po::value<std::vector<std::string>>(),
+      "directory", list_value("KERNEL", {Names::kernel, Names::problem, Names::folder}),
       "kernels as PROBLEM/NAME, problems or candidates' folders; every committed kernel by "
       "default")("json", po::bool_switch(), "print the findings as JSON");
   add_table_options(options);

@@ -53,7 +53,7 @@ void print_made(const MakeUp& made_of, const fs::path& folder) {
 
 }  // namespace
 
-int dataset_command(const std::vector<std::string>& arguments) {
+int dataset_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("directory", po::value<std::string>(), "a new or an empty folder")(
       "license", po::value<std::string>()->default_value("Apache-2.0"),

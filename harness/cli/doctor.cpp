@@ -76,15 +76,23 @@ std::vector<Finding> examine() {
   return findings;
 }
 
+Page doctor_page() {
+  Page page;
+  page.description =
+      "Looks for compiler, driver, GPU, sandbox, libraries, PyTorch and the recorder of capture, "
+      "and says what each of them allows.";
+  page.examples = {{"rekernel doctor"}};
+  page.group("Output").add_options()("json", boost::program_options::bool_switch(),
+                                     "print the findings as JSON");
+  add_table_options(page.group("Output"));
+  page.statuses[1] = "no compiler: nothing works without NVRTC";
+  return page;
+}
+
 }  // namespace
 
-int doctor_command(const std::vector<std::string>& arguments) {
-  namespace po = boost::program_options;
-  po::options_description options;
-  options.add_options()("json", po::bool_switch(), "print the findings as JSON");
-  add_table_options(options);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel doctor [options]", "rekernel doctor", options);
+int doctor_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, doctor_page());
   if (parsed.exit_status) return *parsed.exit_status;
 
   const std::vector<Finding> findings = examine();

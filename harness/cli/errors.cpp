@@ -199,34 +199,45 @@ bool is_as_it_must(const ErrorRow& row) {
   return !must_pass || row.status.empty() || row.status == to_string(Status::passed);
 }
 
+Page errors_page() {
+  Page page;
+  page.description =
+      "Measures the errors of definitions, libraries, committed kernels, honest kernels and "
+      "mutants "
+      "against the float64 truth, and whether each gets the verdict that it must get. "
+      "ops/TOLERANCES.md and tests/mutants/README.md are made of the record.";
+  page.takes({"problem", "PROBLEM|KERNEL",
+              "problems with all that is measured of them, or kernels "
+              "alone; the published problems by default",
+              Count::any},
+             list_value("NAME", {Names::problem, Names::kernel, Names::folder}));
+  page.examples = {{"rekernel errors matmul_fp32 conv2d --record"},
+                   {"rekernel errors softmax/cluster_with_prefetch"}};
+  page.group("Measuring")
+      .add_options()("seeds", whole_number(1, 100)->default_value(8), "inputs for each")(
+          "jobs", whole_number(1, 64)->default_value(6), "processes at a time on a GPU")(
+          "missing", po::bool_switch(),
+          "measure only what results/<gpu>/errors.json has no row of; the other rows stay");
+  add_device_options(page.group("Measuring"));
+  page.group("Output").add_options()("record", po::bool_switch(),
+                                     "replace these problems' rows in results/<gpu>/errors.json")(
+      "json", po::bool_switch(), "print the record as JSON");
+  add_wide_option(page.group("Output"));
+  add_kernel_filters(page.group("Which of them"));
+  page.statuses[1] = "a kernel or a mutant got another verdict than it must get";
+  return page;
+}
+
 }  // namespace
 
-int errors_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("problem", po::value<std::vector<std::string>>(),
-                        "problems to measure; all by default")(
-      "seeds", po::value<int>()->default_value(8), "inputs for each, 1 to 100")(
-      "jobs", po::value<int>()->default_value(6), "processes at a time on a GPU, 1 to 64")(
-      "record", po::bool_switch(), "replace these problems' rows in results/<gpu>/errors.json")(
-      "missing", po::bool_switch(),
-      "measure only what results/<gpu>/errors.json has no row of; the other rows stay")(
-      "json", po::bool_switch(), "print the record as JSON");
-  add_kernel_filters(options);
-  add_wide_option(options);
-  add_device_options(options);
-  po::positional_options_description positional;
-  positional.add("problem", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel errors [PROBLEM…] [options]",
-                      "rekernel errors matmul_fp32 conv2d --record", options, positional);
+int errors_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, errors_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.flag("record")) {
     if (const auto own = own_project(); !own) return bad_input(own.error());
   }
   const int seeds = parsed.get<int>("seeds");
   const int jobs = parsed.get<int>("jobs");
-  if (seeds < 1 || seeds > 100) return bad_input({"--seeds: expected 1 to 100"});
-  if (jobs < 1 || jobs > 64) return bad_input({"--jobs: expected 1 to 64"});
   const Result<Filters> filters = chosen_filters(parsed);
   if (!filters) return bad_input(filters.error());
   if (!filters->kernels.empty() && parsed.flag("record")) {

@@ -17,6 +17,7 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
+#include "harness/terminal/suggestion.h"
 #include "reference/pytorch.h"
 
 namespace rekernel {
@@ -38,9 +39,10 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
   } else if (std::find(known.begin(), known.end(), choice) != known.end()) {
     options.references = {choice};
   } else {
-    std::string list = "headline, all, none";
-    for (const std::string& id : known) list += ", " + id;
-    return Error{"--reference " + choice + ": expected one of " + list};
+    std::vector<std::string> words = {"headline", "all", "none"};
+    words.insert(words.end(), known.begin(), known.end());
+    return Error{"--reference " + choice + did_you_mean(choice, words) + ": expected one of " +
+                 joined(words)};
   }
   if (arguments.flag("pytorch")) {
     if (!pytorch_is_installed()) return Error{"--pytorch: python3 here cannot import torch"};
@@ -49,43 +51,49 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
   return Ok{};
 }
 
-}  // namespace
-
-int evaluate_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("directory", po::value<std::string>(), "candidate folder")(
-      "reference", po::value<std::string>()->default_value("headline"),
-      "what to time beside it: headline, all, none, or a reference's id")(
-      "pytorch", po::bool_switch(), "time PyTorch as well, in alternating blocks")(
-      "samples", po::value<int>()->default_value(60), "timed samples, 10 to 10000")(
-      "seed", po::value<std::uint64_t>(), "first of the inputs' seeds; fresh ones by default")(
-      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
-      "deadline", po::value<int>()->default_value(120), "seconds that checks and timing may take")(
-      "shared-gpu", po::bool_switch(),
-      "go on although others use the GPU: such times mean little, and earn no badge")(
+Page evaluate_page() {
+  Page page;
+  page.description =
+      "Compiles a candidate, judges it on fresh inputs against the float64 truth, and times it "
+      "beside the library's reference. The candidate may lie anywhere.";
+  page.takes({"directory", "KERNEL", "PROBLEM/NAME of a committed kernel, or a candidate's folder",
+              Count::one},
+             text_value("KERNEL", {Names::kernel, Names::folder}));
+  page.examples = {
+      {"rekernel evaluate softmax/cluster_with_prefetch"},
+      {"rekernel evaluate generated/softmax/cluster_with_prefetch --reference all --json"}};
+  page.group("Judging").add_options()("seed", po::value<std::uint64_t>()->value_name("N"),
+                                      "first of the inputs' seeds; fresh ones by default")(
       "once", po::bool_switch(),
       "one checked run, no timing: for sanitizers and profilers, which also need "
-      "REKERNEL_SANDBOX=off in the environment")("json", po::bool_switch(),
-                                                 "print the whole record as JSON");
-  po::positional_options_description positional;
-  positional.add("directory", 1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel evaluate DIR [options]",
-      "rekernel evaluate generated/softmax/online_two_pass --reference all", options, positional);
+      "REKERNEL_SANDBOX=off in the environment");
+  page.group("Measuring")
+      .add_options()("reference", text_value("ID")->default_value("headline"),
+                     "what to time beside it: headline, all, none, or a reference's id")(
+          "pytorch", po::bool_switch(), "time PyTorch as well, in alternating blocks")(
+          "samples", whole_number(10, 10000)->default_value(60), "timed samples")(
+          "device", po::value<int>()->value_name("N")->default_value(0),
+          "number of the GPU, as nvidia-smi counts")(
+          "deadline", whole_number(1, 86400, "seconds")->default_value(120),
+          "time that checks and timing may take")(
+          "shared-gpu", po::bool_switch(),
+          "go on although others use the GPU: such times mean little, and earn no badge");
+  page.group("Output").add_options()("json", po::bool_switch(), "print the whole record as JSON");
+  page.statuses[1] = "the candidate did not pass";
+  return page;
+}
+
+}  // namespace
+
+int evaluate_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, evaluate_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("directory")) return bad_input({"evaluate: expected a candidate folder"});
 
   Result<Candidate> candidate = named_candidate(parsed.get<std::string>("directory"));
   if (!candidate) return bad_input(candidate.error());
 
   EvaluateOptions evaluate_options;
   evaluate_options.samples = parsed.get<int>("samples");
-  if (evaluate_options.samples < 10 || evaluate_options.samples > 10000) {
-    return bad_input({"--samples: expected 10 to 10000"});
-  }
-  if (parsed.get<int>("deadline") < 1 || parsed.get<int>("deadline") > 86400) {
-    return bad_input({"--deadline: expected 1 to 86400 seconds"});
-  }
   evaluate_options.run_deadline = std::chrono::seconds(parsed.get<int>("deadline"));
   evaluate_options.device = parsed.get<int>("device");
   if (parsed.has("seed")) evaluate_options.seed = parsed.get<std::uint64_t>("seed");

@@ -24,16 +24,16 @@ constexpr std::chrono::seconds patience{60};
 }  // namespace
 
 void add_gpu_options(po::options_description& options) {
-  options.add_options()("gpus", po::value<std::string>()->default_value("all"),
+  options.add_options()("gpus", text_value("LIST")->default_value("all"),
                         "GPUs to evaluate on, one candidate at a time on each: all, or 0,2")(
       "mixed-gpus", po::bool_switch(),
       "take GPUs of different kinds; what counts is the share of the reference's time");
 }
 
 void add_device_options(po::options_description& options) {
-  options.add_options()("device", po::value<int>()->default_value(0),
+  options.add_options()("device", po::value<int>()->value_name("N")->default_value(0),
                         "number of the GPU, as nvidia-smi counts")(
-      "gpus", po::value<std::string>(), "several GPUs, of one kind: all, or 0,2");
+      "gpus", text_value("LIST"), "several GPUs, of one kind: all, or 0,2");
 }
 
 Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {

@@ -63,7 +63,7 @@ int print_listings(const ParsedArguments& parsed, const Subject& subject) {
 
 }  // namespace
 
-int explain_command(const std::vector<std::string>& arguments) {
+int explain_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("what", po::value<std::vector<std::string>>(),
                         "a candidate folder, PROBLEM/NAME of a committed kernel, or a search and "

@@ -155,9 +155,9 @@ int export_candidate(const ParsedArguments& parsed) {
 
 }  // namespace
 
-int export_command(const std::vector<std::string>& arguments) {
+int export_command(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("kernel", po::value<std::string>(),
+  options.add_options()("kernel", text_value("KERNEL", {Names::kernel, Names::folder}),
                         "PROBLEM/NAME of a committed kernel, or a candidate's folder")(
       "to", po::value<std::string>(),
       "cpp: a header for any C++17 program; pytorch: a package with an operator")(

@@ -1,14 +1,9 @@
 #include "harness/cli/launchers.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <iostream>
-#include <thread>
 
 #include "harness/base/json.h"
 #include "harness/cli/evaluators.h"
@@ -18,6 +13,7 @@
 #include "harness/process/isolate.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
+#include "harness/terminal/interruption.h"
 #include "replay/trajectory/inspection.h"
 
 extern char** environ;
@@ -61,52 +57,6 @@ std::vector<std::string> job_environment(const std::vector<Endpoint>& endpoints)
   }
   return kept;
 }
-
-/// Calls a function on SIGINT or SIGTERM, once, and then ends the process as the signal does. A
-/// second signal ends it at once.
-class OnInterruption {
- public:
-  explicit OnInterruption(std::function<void()> act) : act_(std::move(act)) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return;
-    read_end_ = FileDescriptor(ends[0]);
-    write_end_ = ends[1];
-    watcher_ = std::jthread([this] { watch(); });
-    for (const int number : numbers) {
-      struct sigaction action {};
-      action.sa_handler = [](int caught) {
-        const char byte = static_cast<char>(caught);
-        (void)!::write(write_end_, &byte, 1);
-      };
-      action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-      struct sigaction present {};
-      ::sigaction(number, nullptr, &present);
-      if (present.sa_handler != SIG_IGN) ::sigaction(number, &action, nullptr);
-    }
-  }
-  OnInterruption(const OnInterruption&) = delete;
-  OnInterruption& operator=(const OnInterruption&) = delete;
-  ~OnInterruption() {
-    for (const int number : numbers) ::signal(number, SIG_DFL);
-    ::close(std::exchange(write_end_, -1));
-  }
-
- private:
-  static constexpr std::array numbers = {SIGINT, SIGTERM};
-
-  void watch() {
-    char number = 0;
-    if (::read(read_end_.get(), &number, 1) != 1) return;
-    act_();
-    ::signal(number, SIG_DFL);
-    ::kill(::getpid(), number);
-  }
-
-  static inline int write_end_ = -1;
-  std::function<void()> act_;
-  FileDescriptor read_end_;
-  std::jthread watcher_;
-};
 
 JobOptions options_of_jobs(const ParsedArguments& parsed, const ChosenSearch& chosen,
                            const std::function<void(const std::string&)>& say) {
@@ -192,30 +142,32 @@ Result<JobFolder> folder_for_jobs(const ParsedArguments& parsed, fs::path trajec
 }  // namespace
 
 void add_launcher_options(po::options_description& options) {
-  const auto text = [] { return po::value<std::string>(); };
-  options.add_options()("launcher", text()->default_value("local"),
-                        "who evaluates: local (this machine's GPUs), slurm, command")(
-      "prefix", text(), "command: what goes before the program, as a shell reads it: 'ssh gpu7'")(
-      "partition", text(), "slurm: partition")("account", text(), "slurm: account")(
-      "constraint", text(), "slurm: features that nodes must have")(
-      "slurm-flag", po::value<std::vector<std::string>>()->composing(),
-      "slurm: one more option of sbatch, as --slurm-flag=--mem=32G; several")(
-      "probe", po::value<std::int64_t>()->default_value(60),
-      "slurm: seconds to wait at the start for a job that looks whether nodes see the folder; 0: "
-      "none")("time", text(),
-              "longest time of a job: slurm's format (15), minutes for command (60)")(
-      "jobs", po::value<std::int64_t>()->default_value(32), "jobs in the queue at once")(
-      "jobs-folder", text(), "folder that this machine and the nodes share; NAME.jobs by default")(
-      "job-program", text(), "this program's path on the nodes, where it is another")(
-      "job-tries", po::value<std::int64_t>()->default_value(3),
+  using Number = std::int64_t;
+  options.add_options()("launcher", one_of({"local", "slurm", "command"})->default_value("local"),
+                        "who evaluates; local: this machine's GPUs")(
+      "prefix", text_value("WORDS"),
+      "command: what goes before the program, as a shell reads it: 'ssh gpu7'")(
+      "partition", text_value("NAME"), "slurm: partition")(
+      "account", text_value("NAME"), "slurm: account")("constraint", text_value("FEATURES"),
+                                                       "slurm: features that nodes must have")(
+      "slurm-flag", list_value("FLAG"),
+      "slurm: one more option of sbatch, as --slurm-flag=--mem=32G")(
+      "probe", whole_number<Number>(0, 86400, "seconds")->default_value(60),
+      "slurm: time to wait at the start for a job that looks whether nodes see the folder; 0: "
+      "none")(
+      "time", text_value("TIME"),
+      "longest time of a job: slurm's format (default 15), minutes for command (default 60)")(
+      "jobs", whole_number<Number>(1, max_jobs)->default_value(32), "jobs in the queue at once")(
+      "jobs-folder", text_value("DIR", {Names::folder}),
+      "folder that this machine and the nodes share; NAME.jobs by default")(
+      "job-program", text_value("FILE", {Names::file}),
+      "this program's path on the nodes, where it is another")(
+      "job-tries", whole_number<Number>(1, 100)->default_value(3),
       "jobs for a candidate that end without a result before it is given up");
 }
 
 Result<Ok> check_launcher_options(const ParsedArguments& parsed) {
   const std::string& launcher = parsed.get<std::string>("launcher");
-  if (launcher != "local" && launcher != "slurm" && launcher != "command") {
-    return Error{"--launcher " + one_line(launcher, 64) + ": expected local, slurm or command"};
-  }
   const auto refuse = [&](const char* option, const char* with) {
     return Error{std::string("--") + option + ": expected --launcher " + with + " with it"};
   };
@@ -233,19 +185,13 @@ Result<Ok> check_launcher_options(const ParsedArguments& parsed) {
   if (launcher == "command" && parsed.has("time") && !minutes_in(text_of(parsed, "time"))) {
     return Error{"--time: expected a number of minutes with --launcher command"};
   }
-  const std::int64_t jobs = parsed.get<std::int64_t>("jobs");
-  if (jobs < 1 || jobs > max_jobs) return Error{"--jobs: expected 1 to 1024"};
-  const std::int64_t probe = parsed.get<std::int64_t>("probe");
-  if (probe < 0 || probe > 86400) return Error{"--probe: expected 0 to 86400 seconds"};
-  const std::int64_t tries = parsed.get<std::int64_t>("job-tries");
-  if (tries < 1 || tries > 100) return Error{"--job-tries: expected 1 to 100"};
   return Ok{};
 }
 
 Result<LaunchedEvaluator> launched_evaluator(
     const ParsedArguments& parsed, const fs::path& trajectory, bool fresh,
     const ChosenSearch& chosen, std::optional<std::chrono::steady_clock::time_point> deadline,
-    std::function<void(const std::string&)> say) {
+    std::function<void(const std::string&)> say, std::function<void()> interrupted) {
   const Header& header = chosen.header;
   const std::string& kind = parsed.get<std::string>("launcher");
   LaunchedEvaluator result;
@@ -256,6 +202,7 @@ Result<LaunchedEvaluator> launched_evaluator(
     if (!gpus) return gpus.error();
     result.options =
         local_evaluator(*gpus, header.settings.references, header.device.target, std::move(say));
+    result.interruption = std::make_shared<OnInterruption>(std::move(interrupted));
     return result;
   }
   const Result<JobFolder> folder = folder_for_jobs(parsed, trajectory, fresh);
@@ -269,7 +216,11 @@ Result<LaunchedEvaluator> launched_evaluator(
                                               : launch_by_command(parsed, *folder, std::move(jobs));
   Result<Ok> good = Ok{};
   if (launched) {
-    result.interruption = std::make_shared<OnInterruption>(launched->cancel);
+    result.interruption = std::make_shared<OnInterruption>(
+        [cancel = launched->cancel, interrupted = std::move(interrupted)] {
+          cancel();
+          interrupted();
+        });
     good = launched->check();
   } else {
     good = launched.error();

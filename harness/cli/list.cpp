@@ -226,7 +226,7 @@ Table problems_table(const std::vector<const Problem*>& problems,
 
 }  // namespace
 
-int list_command(const std::vector<std::string>& arguments) {
+int list_command(const Arguments& arguments) {
   namespace po = boost::program_options;
   po::options_description options;
   options.add_options()("word", po::value<std::vector<std::string>>(),

@@ -1,104 +1,67 @@
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <iostream>
 
-#include "harness/base/harness_digest.h"
-#include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/commands.h"
 #include "harness/gpu/identity.h"
 #include "harness/terminal/exit_status.h"
+#include "harness/terminal/window.h"
 
 namespace {
 
-using rekernel::Command;
+using Words = std::vector<std::string>;
 
-constexpr std::array commands{
-    Command{"doctor", "what this machine has, and what that allows", rekernel::doctor_command},
-    Command{"list", "problems, references, kernels and trajectories", rekernel::list_command},
-    Command{"show", "one problem or kernel: what it asks, how fast it could be, how fast it is",
-            rekernel::show_command},
-    Command{"problem", "check a problem's file; compare definitions with PyTorch",
-            rekernel::problem_command},
-    Command{"check", "validate and compile candidates; needs no GPU", rekernel::check_command},
-    Command{"explain", "why a candidate is refused or slow, and what to change",
-            rekernel::explain_command},
-    Command{"bench", "judge and time the committed kernels on this GPU", rekernel::bench_command},
-    Command{"reproduce", "the table of % of reference: measured, or recorded without a GPU",
-            rekernel::reproduce_command},
-    Command{"evaluate", "judge and time one candidate folder", rekernel::evaluate_command},
-    Command{"blinding", "can a kernel tell which of its runs are timed, judged or repeated?",
-            rekernel::blinding_command},
-    Command{"noise", "time the same work against itself: do the intervals hold?",
-            rekernel::noise_command},
-    Command{"errors", "verdicts on kernels and mutants, and their errors beside the bounds",
-            rekernel::errors_command},
-    Command{"capture", "judge what a PyTorch or Triton program launches",
-            rekernel::capture_command},
-    Command{"new", "scaffold a correct, slow candidate to start from", rekernel::new_command},
-    Command{"export", "a kernel for C++ programs or for PyTorch", rekernel::export_command},
-    Command{"search", "search for kernels with language models", rekernel::search_command},
-    Command{"replay", "replay a recorded search", rekernel::replay_command},
-    Command{"serve", "verdicts as a service, over HTTP", rekernel::serve_command},
-    Command{"report", "the recorded results as text or Markdown", rekernel::report_command},
-    Command{"dataset", "the records as a data set for training: Parquet, card, Croissant",
-            rekernel::dataset_command},
-    Command{"results", "merge, rank, compare and sign what was measured",
-            rekernel::results_command},
-    Command{"verify", "everything that a pull request must pass", rekernel::verify_command},
+/// Started by this program for itself, and by the scripts of shells.
+struct HiddenCommand {
+  const char* name;
+  int (*run)(const Words& arguments);
+};
+constexpr std::array hidden_commands{
+    HiddenCommand{"complete", rekernel::complete_command},
+    HiddenCommand{"evaluate-job", rekernel::evaluate_job_command},
+    HiddenCommand{"compile-worker", rekernel::compile_worker_command},
+    HiddenCommand{"listing-worker", rekernel::listing_worker_command},
+    HiddenCommand{"referee-worker", rekernel::referee_worker_command},
+    HiddenCommand{"runner-worker", rekernel::runner_worker_command},
 };
 
-/// Started by this program for itself.
-constexpr std::array workers{
-    Command{"evaluate-job", "", rekernel::evaluate_job_command},
-    Command{"compile-worker", "", rekernel::compile_worker_command},
-    Command{"listing-worker", "", rekernel::listing_worker_command},
-    Command{"referee-worker", "", rekernel::referee_worker_command},
-    Command{"runner-worker", "", rekernel::runner_worker_command},
-};
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
 
-void print_usage(std::ostream& out) {
-  out << "Usage: rekernel COMMAND [options]\n\nCommands:\n";
-  for (const Command& command : commands) {
-    out << "  " << command.name << std::string(12 - std::string_view(command.name).size(), ' ')
-        << command.summary << "\n";
-  }
-  out << "\n`rekernel COMMAND --help` tells the options of each.\n"
-         "Exit status: 0 good, 1 a verdict failed, 2 bad usage or input; 3 a search waits for "
-         "replies\n"
-         "or for a GPU.\n";
-}
-
-int run(const std::string& name, const std::vector<std::string>& arguments) {
-  for (const Command& worker : workers) {
-    if (name == worker.name) return worker.run(arguments);
-  }
-  for (const Command& command : commands) {
-    if (name == command.name) return command.run(arguments);
-  }
-  std::vector<std::string> names;
-  for (const Command& command : commands) names.emplace_back(command.name);
-  const std::string meant = rekernel::nearest(name, names);
-  return rekernel::bad_input({"unknown command '" + name + "'" +
-                              (meant.empty() ? "" : " (did you mean '" + meant + "'?)") +
-                              "; `rekernel --help` lists the commands"});
-}
-
-/// Everything that a command's name decides.
-int run_all(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) {
-    print_usage(std::cerr);
+/// Everything that the first words decide.
+int run(const Words& words) {
+  if (words.empty()) {
+    std::cerr << rekernel::overview(rekernel::output_columns());
     return rekernel::exit_bad_input;
   }
-  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
-    print_usage(std::cout);
+  for (const HiddenCommand& one : hidden_commands) {
+    if (words[0] == one.name) return one.run({words.begin() + 1, words.end()});
+  }
+  if (asks_for_help(words[0])) {
+    std::cout << rekernel::overview(rekernel::output_columns());
     return rekernel::exit_good;
   }
-  if (arguments[0] == "--version") {
-    std::cout << "rekernel " << REKERNEL_VERSION << "\njudge " << rekernel::harness_digests().judge
-              << "\n";
-    return rekernel::exit_good;
+  if (words[0] == "--version") {
+    const bool json = words.size() == 2 && words[1] == "--json";
+    if (words.size() == 1 || json) return rekernel::print_version(json);
+    return rekernel::bad_input(
+        {"--version: expected nothing or --json after it; see rekernel help"});
   }
-  return run(arguments[0], {arguments.begin() + 1, arguments.end()});
+  if (const rekernel::Command* command = rekernel::command_of(words)) {
+    const auto rest = words.begin() + static_cast<std::ptrdiff_t>(words_of_name(*command));
+    return command->run({command->name, command->summary, {rest, words.end()}});
+  }
+  // "problem", which is the first word of commands.
+  if (!rekernel::listed_commands(words[0]).empty()) {
+    const bool asked = words.size() == 2 && asks_for_help(words[1]);
+    if (words.size() == 1 || asked) {
+      (asked ? std::cout : std::cerr)
+          << rekernel::overview_of(words[0], rekernel::output_columns());
+      return asked ? rekernel::exit_good : rekernel::exit_bad_input;
+    }
+  }
+  return rekernel::bad_input(rekernel::unknown_command(words));
 }
 
 }  // namespace
@@ -106,7 +69,7 @@ int run_all(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   rekernel::number_gpus_by_bus();
   try {
-    return rekernel::after_output(run_all({argv + 1, argv + argc}));
+    return rekernel::after_output(run({argv + 1, argv + argc}));
   } catch (const std::exception& error) {
     return rekernel::bad_input(rekernel::Error{error.what()});
   }

@@ -11,9 +11,9 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
-int new_command(const std::vector<std::string>& arguments) {
+int new_command(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("problem", po::value<std::string>(), "problem id")(
+  options.add_options()("problem", text_value("PROBLEM", {Names::problem}), "problem id")(
       "name", po::value<std::string>(), "name of the candidate: a-z, 0-9 and _")(
       "into", po::value<std::string>(), "folder to make it in; generated/PROBLEM by default");
   po::positional_options_description positional;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "harness/compile/compile.h"
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/problems/problem_file.h"
 #include "harness/problems/small_instance.h"
 #include "harness/project/root.h"
@@ -23,6 +25,7 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
+#include "harness/terminal/suggestion.h"
 #include "harness/terminal/tables.h"
 #include "ops/inputs.h"
 #include "reference/agreement.h"
@@ -268,25 +271,44 @@ json::object to_json(const ProblemCheck& check) {
             {"outputs", std::move(agreements)}}}};
 }
 
+Page problem_check_page() {
+  Page page;
+  page.description =
+      "Reads problem files, runs their definitions on the host, compiles their device code and "
+      "compares with PyTorch where that is installed. ops/problems/README.md says how such a file "
+      "is written.";
+  page.takes({"file", "FILE", "problem files", Count::some}, list_value("FILE", {Names::file}));
+  page.examples = {{"rekernel problem check ops/problems/kernelbench1/rmsnorm.json"}};
+  page.group("Output").add_options()("json", po::bool_switch(), "print the findings as JSON");
+  page.statuses[1] = "a definition does not run, compile or agree";
+  return page;
+}
+
+/// The problem of a file, or that there is none and which one may have been meant.
+Result<Problem> named_problem_file(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return read_problem(file);
+  std::vector<std::string> ids;
+  for (const Problem& problem : catalog()) ids.push_back(problem.id);
+  const std::string id = std::filesystem::path(file).stem().string();
+  std::vector<std::string> files;
+  for (const std::string& near : suggestions(id, ids)) {
+    files.push_back("ops/problems/" + find_problem(near)->group + "/" + near + ".json");
+  }
+  return Error{file + ": no such file" + did_you_mean(files)};
+}
+
 }  // namespace
 
-int problem_check_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("file", po::value<std::vector<std::string>>(), "problem files")(
-      "json", po::bool_switch(), "print the findings as JSON");
-  po::positional_options_description positional;
-  positional.add("file", -1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel problem check FILE… [options]",
-      "rekernel problem check ops/problems/kernelbench1/rmsnorm.json", options, positional);
+int problem_check_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, problem_check_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("file")) return bad_input({"problem check: expected a problem's file"});
 
   // All files are read first: what cannot be read is said before anything is tried.
   std::vector<ProblemCheck> checks;
   int status = exit_good;
   for (const std::string& file : parsed.get<std::vector<std::string>>("file")) {
-    Result<Problem> problem = read_problem(file);
+    Result<Problem> problem = named_problem_file(file);
     if (!problem) {
       status = bad_input(problem.error());
       continue;

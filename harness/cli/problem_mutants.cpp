@@ -6,6 +6,7 @@
 #include "harness/audit/definition_mutants.h"
 #include "harness/base/json.h"
 #include "harness/base/judging_sources.h"
+#include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/cli/problem.h"
 #include "harness/compile/compile.h"
@@ -94,21 +95,30 @@ bool is_good(const MadeMutantsRecord& record) {
   return each && static_cast<double>(caught) >= least_share * static_cast<double>(counted);
 }
 
+Page problem_mutants_page() {
+  Page page;
+  page.description =
+      "Makes wrong kernels of each definition and judges them: which mistakes do the bounds of a "
+      "problem catch?";
+  page.takes({"problem", "PROBLEM", "ids of problems", Count::any},
+             list_value("PROBLEM", {Names::problem}));
+  page.examples = {{"rekernel problem mutants softmax"}};
+  page.group("Measuring")
+      .add_options()("all", po::bool_switch(), "every problem")(
+          "device", po::value<int>()->value_name("N")->default_value(0),
+          "number of the GPU, as nvidia-smi counts");
+  page.group("Output").add_options()("record", po::bool_switch(),
+                                     "merge the rows into results/<gpu>/made_mutants.json")(
+      "json", po::bool_switch(), "print the record as JSON");
+  add_table_options(page.group("Output"));
+  page.statuses[1] = "too few mistakes are caught";
+  return page;
+}
+
 }  // namespace
 
-int problem_mutants_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("problem", po::value<std::vector<std::string>>(), "ids of problems")(
-      "all", po::bool_switch(), "every problem")("device", po::value<int>()->default_value(0),
-                                                 "number of the GPU, as nvidia-smi counts")(
-      "record", po::bool_switch(), "merge the rows into results/<gpu>/made_mutants.json")(
-      "json", po::bool_switch(), "print the record as JSON");
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("problem", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel problem mutants [ID…] [options]",
-                      "rekernel problem mutants softmax", options, positional);
+int problem_mutants_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, problem_mutants_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.flag("record")) {
     if (const auto own = own_project(); !own) return bad_input(own.error());

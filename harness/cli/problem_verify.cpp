@@ -193,21 +193,30 @@ Result<DefinitionsRecord> verified(const std::vector<const Problem*>& problems, 
   return record;
 }
 
+Page problem_verify_page() {
+  Page page;
+  page.description =
+      "Evaluates definitions and their PyTorch expressions in float64 on the same inputs, and "
+      "compares them.";
+  page.takes({"problem", "PROBLEM", "ids of problems", Count::any},
+             list_value("PROBLEM", {Names::problem}));
+  page.examples = {{"rekernel problem verify --all --record"}};
+  page.group("Measuring")
+      .add_options()("all", po::bool_switch(), "every problem")(
+          "device", po::value<int>()->value_name("N")->default_value(0),
+          "number of the GPU, as nvidia-smi counts");
+  page.group("Output").add_options()("record", po::bool_switch(),
+                                     "merge the rows into results/<gpu>/definitions.json")(
+      "json", po::bool_switch(), "print the record as JSON");
+  add_table_options(page.group("Output"));
+  page.statuses[1] = "a definition disagrees";
+  return page;
+}
+
 }  // namespace
 
-int problem_verify_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("problem", po::value<std::vector<std::string>>(), "ids of problems")(
-      "all", po::bool_switch(), "every problem")("device", po::value<int>()->default_value(0),
-                                                 "number of the GPU, as nvidia-smi counts")(
-      "record", po::bool_switch(), "merge the rows into results/<gpu>/definitions.json")(
-      "json", po::bool_switch(), "print the record as JSON");
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("problem", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel problem verify [ID…] [options]",
-                      "rekernel problem verify --all --record", options, positional);
+int problem_verify_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, problem_verify_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.flag("record")) {
     if (const auto own = own_project(); !own) return bad_input(own.error());

@@ -4,15 +4,19 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
+#include "harness/cli/replay_page.h"
 #include "harness/compile/compile.h"
 #include "harness/project/extract.h"
 #include "harness/project/root.h"
 #include "harness/project/unfinished_searches.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
+#include "harness/terminal/pager.h"
 #include "harness/terminal/progress.h"
+#include "harness/terminal/suggestion.h"
 #include "harness/terminal/tables.h"
 #include "replay/playback/replayer.h"
 #include "replay/report/metrics.h"
@@ -21,7 +25,6 @@
 
 namespace rekernel {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 namespace {
@@ -101,7 +104,7 @@ void print_report(const ReplayedSearch& search, const std::string& named,
 /// Candidate by candidate; the options that only mean something then ask for it too.
 bool walks(const ParsedArguments& parsed) {
   return parsed.flag("walk") || parsed.flag("code") || parsed.flag("markdown") ||
-         parsed.has("round");
+         parsed.has("round") || parsed.has("candidate");
 }
 
 /// A published run is there to be watched: asked for by its name, it is shown with its code.
@@ -138,15 +141,36 @@ int extract(const ParsedArguments& parsed, const ReplayedSearch& search) {
   return exit_good;
 }
 
+Result<Ok> check_candidates(const ReplayedSearch& search, const std::vector<std::string>& wanted) {
+  std::vector<std::string> ids;
+  for (const ReplayedCandidate& one : search.candidates) ids.push_back(one.id);
+  for (const std::string& id : wanted) {
+    if (std::find(ids.begin(), ids.end(), id) != ids.end()) continue;
+    return Error{search.header.name + ": no candidate '" + one_line(id, 64) + "'" +
+                 did_you_mean(id, ids) + "; --walk shows them all"};
+  }
+  return Ok{};
+}
+
 int print_walk(const ParsedArguments& parsed, const ReplayedSearch& search,
                const Remeasurement* today) {
   WalkOptions options;
   if (parsed.has("round")) options.round = parsed.get<int>("round");
   options.whole_code = parsed.flag("code");
   options.markdown = parsed.flag("markdown");
+  if (parsed.has("candidate")) {
+    options.candidates = parsed.get<std::vector<std::string>>("candidate");
+    if (Result<Ok> known = check_candidates(search, options.candidates); !known) {
+      return bad_input(known.error());
+    }
+  }
   const Result<std::string> text = walk(search, options, today);
   if (!text) return bad_input(text.error());
-  std::cout << *text;
+  if (walks(parsed)) {
+    show_in_pager(*text);
+  } else {
+    std::cout << *text;
+  }
   return exit_good;
 }
 
@@ -193,8 +217,12 @@ Result<Ok> check_combination(const ParsedArguments& parsed) {
       parsed.flag("json") || parsed.flag("table") || parsed.flag("csv") || parsed.has("extract");
   if (walks(parsed) && other_output) {
     return Error{
-        "--walk, --round, --code, --markdown: expected none of --json, --table, --csv and "
+        "--walk, --round, --candidate, --code, --markdown: expected none of --json, --table, --csv "
+        "and "
         "--extract with them"};
+  }
+  if (parsed.has("round") && parsed.has("candidate")) {
+    return Error{"--round and --candidate: expected one of them"};
   }
   if (parsed.flag("table") && parsed.has("extract")) {
     return Error{"--table: expected no --extract with it"};
@@ -208,35 +236,8 @@ Result<Ok> check_combination(const ParsedArguments& parsed) {
 
 }  // namespace
 
-int replay_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("trajectory", po::value<std::vector<std::string>>()->composing(),
-                        "name (of trajectories/NAME.jsonl) or file; all by default")(
-      "measure", po::bool_switch(), "compile, check and time every candidate again on this GPU")(
-      "walk", po::bool_switch(),
-      "candidate by candidate: idea, verdict, time, and the code's difference to its parent")(
-      "table", po::bool_switch(), "the tables alone, for a published run too")(
-      "round", po::value<int>(), "a walk through this round alone")(
-      "code", po::bool_switch(), "a walk with the whole code in place of differences")(
-      "markdown", po::bool_switch(), "a walk as Markdown")(
-      "output", po::value<std::string>(), "folder for the report as JSON and Markdown")(
-      "json", po::bool_switch(), "print the reports as a JSON list")(
-      "extract", po::value<std::string>(),
-      "write this candidate (r4.i2.b1) as a folder, and no more")(
-      "to", po::value<std::string>(),
-      "folder for --extract; the present one by default, with --record generated/PROBLEM")(
-      "name", po::value<std::string>(), "name of the kernel that --extract writes")(
-      "record", po::bool_switch(),
-      "with --extract: the search's measurement becomes the kernel's in results/<gpu>/bench.json");
-  add_gpu_options(options);
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("trajectory", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel replay [NAME_OR_FILE…] [options]",
-                      "rekernel replay conv2d-13-rounds --walk\n"
-                      "  rekernel replay softmax --measure --output results/h200/replay",
-                      options, positional);
+int replay_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, replay_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (Result<Ok> checked = check_combination(parsed); !checked) return bad_input(checked.error());
 
@@ -244,6 +245,10 @@ int replay_command(const std::vector<std::string>& arguments) {
   if (parsed.has("trajectory")) {
     for (const std::string& name : parsed.get<std::vector<std::string>>("trajectory")) {
       paths.push_back(trajectory_path(project_root(), name));
+      std::error_code ignored;
+      if (fs::exists(paths.back(), ignored)) continue;
+      return bad_input({paths.back().string() + ": no such search" +
+                        did_you_mean(name, search_names(project_root()))});
     }
   } else {
     std::vector<std::string> left_out;

@@ -88,7 +88,7 @@ Result<Ok> check_outputs(const ParsedArguments& parsed) {
 
 }  // namespace
 
-int report_command(const std::vector<std::string>& arguments) {
+int report_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()(
       "html", po::value<std::string>(),

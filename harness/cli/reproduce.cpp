@@ -80,15 +80,24 @@ int reproduce_from_record(const std::filesystem::path& root,
   return all_compile(checks) ? exit_good : exit_verdict_failed;
 }
 
+Page reproduce_page() {
+  Page page;
+  page.description =
+      "With a GPU, measures every committed kernel and prints the table of README.md. Without one, "
+      "compiles every kernel for every architecture and shows what was recorded.";
+  page.examples = {{"rekernel reproduce"}, {"rekernel reproduce --csv"}};
+  page.group("Output").add_options()(
+      "json", po::bool_switch(),
+      "print what was measured, or without a GPU what is recorded, as JSON");
+  add_table_options(page.group("Output"));
+  page.statuses[1] = "a kernel did not pass, or without a GPU did not compile";
+  return page;
+}
+
 }  // namespace
 
-int reproduce_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("json", po::bool_switch(),
-                        "print what was measured, or without a GPU what is recorded, as JSON");
-  add_table_options(options);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel reproduce [options]", "rekernel reproduce", options);
+int reproduce_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, reproduce_page());
   if (parsed.exit_status) return *parsed.exit_status;
 
   const std::filesystem::path root = project_root();

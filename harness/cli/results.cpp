@@ -39,7 +39,7 @@ Result<Ok> check_filters(const std::string& action, const ParsedArguments& parse
 
 }  // namespace
 
-int results_command(const std::vector<std::string>& arguments) {
+int results_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("action", po::value<std::string>(), "merge, best, compare, cite or sign")(
       "what", po::value<std::vector<std::string>>(),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <boost/json.hpp>
 #include <chrono>
 #include <iostream>
@@ -17,6 +18,7 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
+#include "harness/terminal/suggestion.h"
 #include "harness/terminal/tables.h"
 #include "replay/model/files_model.h"
 #include "replay/model/http_model.h"
@@ -29,7 +31,6 @@
 
 namespace rekernel {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 namespace {
@@ -96,11 +97,24 @@ Result<std::unique_ptr<Model>> make_model(const ParsedArguments& parsed, const C
   return std::unique_ptr<Model>(std::make_unique<FilesModel>(exchange_folder(parsed, trajectory)));
 }
 
-std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArguments& parsed) {
+/// `taken` becomes true once the trajectory holds what the file says.
+std::function<Result<Continuation>(const Settings&)> go_on_with(const ParsedArguments& parsed,
+                                                                std::atomic<bool>& taken) {
   if (!parsed.has("continue")) return {};
-  return [path = parsed.get<std::string>("continue")](const Settings& settings) {
+  return [path = parsed.get<std::string>("continue"), &taken](const Settings& settings) {
+    taken = true;
     return load_continuation(path, settings);
   };
+}
+
+/// Says which command goes on. Before anything was recorded, that is the one that was given.
+void tell_interruption(const ParsedArguments& parsed, const fs::path& path, bool continued,
+                       Notices& notices) {
+  std::error_code ignored;
+  const auto size = fs::file_size(path, ignored);
+  const bool begun = !ignored && size > 0;
+  notices.say(begun ? "interrupted; this goes on with it: " + resuming_command(parsed, continued)
+                    : "interrupted before anything was recorded: the same command begins anew");
 }
 
 /// A search that got nothing out of its replies is no success, whatever ended it.
@@ -194,8 +208,14 @@ void tell_endpoints(const ChosenSearch& chosen, Notices& notices) {
   }
 }
 
+Error no_such_search(const ParsedArguments& parsed, const std::string& what) {
+  const std::string& name = parsed.get<std::string>("name");
+  return {trajectory_path(project_root(), name).string() + ": " + what +
+          did_you_mean(name, search_names(project_root()))};
+}
+
 int print_status(const ParsedArguments& parsed, const fs::path& path) {
-  if (!fs::exists(path)) return bad_input({path.string() + ": no such search"});
+  if (!fs::exists(path)) return bad_input(no_such_search(parsed, "no such search"));
   const Result<SearchStatus> status = search_status(path);
   if (!status) return bad_input(status.error());
   if (parsed.flag("json")) {
@@ -209,17 +229,9 @@ int print_status(const ParsedArguments& parsed, const fs::path& path) {
 
 }  // namespace
 
-int search_command(const std::vector<std::string>& arguments) {
-  po::positional_options_description positional;
-  positional.add("name", 1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel search NAME [options]",
-      "rekernel search my_softmax --problem softmax --rounds 3 --replies files\n"
-      "  rekernel search my_softmax --status\n\n"
-      "Exit status 3: replies or a GPU are missing; the same command goes on once they are there.",
-      search_options(), positional);
+int search_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, search_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("name")) return bad_input({"search: expected a name"});
   if (Result<Ok> checked = check_search_options(parsed); !checked) {
     return bad_input(checked.error());
   }
@@ -230,7 +242,7 @@ int search_command(const std::vector<std::string>& arguments) {
     return bad_input(own.error());
   }
   const bool existed = fs::exists(path);
-  if (resumes(parsed) && !existed) return bad_input({path.string() + ": nothing to resume"});
+  if (resumes(parsed) && !existed) return bad_input(no_such_search(parsed, "nothing to resume"));
   Result<Trajectory> trajectory = Trajectory::open(path, Trajectory::Access::append);
   if (!trajectory) return bad_input(trajectory.error());
   Result<ChosenSearch> chosen = choose_search(parsed, *trajectory);
@@ -247,8 +259,10 @@ int search_command(const std::vector<std::string>& arguments) {
     return bad_input(model.error());
   }
   const auto say = [&notices](const std::string& text) { notices.say(text); };
+  std::atomic<bool> continued = false;
   Result<LaunchedEvaluator> launched =
-      launched_evaluator(parsed, path, !existed, *chosen, deadline, say);
+      launched_evaluator(parsed, path, !existed, *chosen, deadline, say,
+                         [&] { tell_interruption(parsed, path, continued, notices); });
   if (!launched) {
     if (!existed) fs::remove(path);
     return bad_input(launched.error());
@@ -274,11 +288,11 @@ int search_command(const std::vector<std::string>& arguments) {
   observer.say = say;
   std::vector<ModelSettings> endpoints;
   for (const Endpoint& endpoint : chosen->endpoints) endpoints.push_back(endpoint.record);
-  const SearchEnd end =
-      run_search(chosen->header, {*trajectory, &*journal, **model, evaluator,
-                                  [deadline] { return deadline && Clock::now() >= *deadline; },
-                                  std::move(observer), go_on_with(parsed), parsed.flag("stop"),
-                                  std::move(endpoints), parsed.flag("as-is"), resumes(parsed)});
+  const SearchEnd end = run_search(
+      chosen->header, {*trajectory, &*journal, **model, evaluator,
+                       [deadline] { return deadline && Clock::now() >= *deadline; },
+                       std::move(observer), go_on_with(parsed, continued), parsed.flag("stop"),
+                       std::move(endpoints), parsed.flag("as-is"), resumes(parsed)});
   notices.show("");
   if (!end.interruption && launched->recorded) launched->recorded();
   search.events = trajectory->line();

@@ -6,12 +6,13 @@
 #include <limits>
 
 #include "harness/base/text.h"
-#include "harness/cli/evaluators.h"
 #include "harness/cli/launchers.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/candidates.h"
 #include "harness/project/root.h"
 #include "harness/terminal/arguments.h"
+#include "harness/terminal/suggestion.h"
 #include "replay/search/search.h"
 #include "replay/search/search_file.h"
 #include "replay/trajectory/inspection.h"
@@ -37,7 +38,7 @@ constexpr std::array endpoint_options = {"base-url", "key-variable", "ask-as",  
 std::string instead_of(const std::string& option) {
   constexpr std::array extensible = {"rounds", "token-budget", "notes"};
   if (std::find(extensible.begin(), extensible.end(), option) != extensible.end()) {
-    return "; --continue FILE changes it behind a stop";
+    return "; --continue FILE changes it after a stop";
   }
   if (option == "model") return "; --ask-as NAME asks the endpoint for another model";
   return "";
@@ -170,13 +171,21 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
     if (asks_endpoints(parsed)) return Error{"--replies openai: expected --model NAME"};
     settings.models.push_back({"chat"});
   }
-  for (const std::string& folder : list_of(parsed, "seed")) file.seeds.push_back(folder);
+  for (const std::string& name : list_of(parsed, "seed")) {
+    const Result<fs::path> folder = candidate_folder(name);
+    if (!folder) return Error{"--seed: " + folder.error().message};
+    file.seeds.push_back(folder->string());
+  }
   if (const auto ids = list_of(parsed, "reference"); !ids.empty()) settings.references = ids;
   const std::vector<std::string> known = library_reference_ids(file.problem);
   if (settings.references.empty() && !known.empty()) settings.references = {known.front()};
   if (parsed.has("target")) {
     file.device = known_device(parsed.get<std::string>("target"));
-    if (!file.device) return Error{"--target: expected h200 or l40s; other GPUs need --settings"};
+    if (!file.device) {
+      const std::string& target = parsed.get<std::string>("target");
+      return Error{"--target " + one_line(target, 64) + did_you_mean(target, {"h200", "l40s"}) +
+                   ": expected h200 or l40s; other GPUs need --settings"};
+    }
   }
   return file;
 }
@@ -195,8 +204,9 @@ Result<Ok> check_references(const Header& header) {
   const std::vector<std::string> known = library_reference_ids(header.problem);
   for (const std::string& id : header.settings.references) {
     if (std::find(known.begin(), known.end(), id) != known.end()) continue;
-    return Error{"search " + header.name + ": unknown reference '" + one_line(id, 64) + "' of " +
-                 header.problem + ": expected " + (known.empty() ? "none" : joined(known))};
+    return Error{"search " + header.name + ": unknown reference '" + one_line(id, 64) + "'" +
+                 did_you_mean(id, known) + " of " + header.problem + ": expected " +
+                 (known.empty() ? "none" : joined(known))};
   }
   return Ok{};
 }
@@ -256,65 +266,29 @@ Result<ChosenSearch> unchecked_search(const ParsedArguments& parsed, Trajectory&
 
 }  // namespace
 
-po::options_description search_options() {
-  po::options_description options;
-  const auto number = [] { return po::value<std::int64_t>(); };
-  const auto text = [] { return po::value<std::string>(); };
-  const auto list = [] { return po::value<std::vector<std::string>>()->composing(); };
-  options.add_options()("name", text(), "name (trajectories/NAME.jsonl) or path of the trajectory")(
-      "problem", text(), "problem id")("settings", text(),
-                                       "JSON file with everything below and more")(
-      "resume", po::bool_switch(), "go on with the settings that the trajectory holds")(
-      "status", po::bool_switch(),
-      "print what waits, what failed and why, tokens and cost so far, and no more")(
-      "replies", text()->default_value("files"),
-      "where replies come from: files, openai, recorded")(
-      "exchange", text(), "files: folder for prompts and replies; NAME.exchange by default")(
-      "model", list(), "name of a model; several take turns")(
-      "base-url", text(), "openai: the endpoint; OpenAI's own by default")(
-      "key-variable", text(),
-      "openai: environment variable that holds the key; OPENAI_API_KEY for OpenAI's own endpoint, "
-      "no key for another")("ask-as", text(), "openai: what the endpoint calls the model")(
-      "header", list(),
-      "openai: 'NAME: VALUE', sent too; $VARIABLE in a value is replaced; '' alone: none")(
-      "body", text(), "openai: JSON object with members to send too, as '{\"temperature\": 1}'")(
-      "timeout", number(), "openai: seconds that one request may take (1800)")(
-      "ca-file", text(), "openai: PEM file with the certificate authorities to believe")(
-      "limit-field", text(),
-      "openai: what limits a reply: max_tokens, max_completion_tokens or auto (what the endpoint "
-      "takes)")("stream", po::bool_switch(), "openai: ask for replies in pieces")(
-      "price", text(), "openai: dollars for a million tokens of prompt and of reply, as 1.25:10")(
-      "endpoints", text(),
-      "openai: JSON file with all of these by model; ~/.config/rekernel/endpoints.json by default")(
-      "concurrency", po::value<std::int64_t>()->default_value(4), "openai: requests at once")(
-      "without-gpu", po::bool_switch(),
-      "openai: ask although there is no GPU here; the candidates wait for one")(
-      "from", text(), "recorded: the trajectory whose replies to use")(
-      "rounds", number(), "rounds (5)")("ideas", number(), "ideas in a round (2)")(
-      "branches", number(), "implementations of an idea (2)")(
-      "survivors", number(), "fastest kernels that seed the next round (2)")(
-      "bank", number(), "good kernels beside them (2)")(
-      "token-budget", number(), "stop before this many tokens; 0: none")("prompt-tokens", number(),
-                                                                         "longest prompt (48000)")(
-      "reply-tokens", number(), "openai: longest reply; 0: the endpoint's own limit")(
-      "deadline", number(), "minutes after which nothing is asked or waited for; 0: none")(
-      "continue", text(),
-      "go on behind the stop with this JSON file: rounds, round_plans, token_budget, notes")(
-      "tries", number(), "how often an empty, broken or refused reply is asked for (3)")(
-      "as-is", po::bool_switch(), "take replies that are of no use as failed candidates")(
-      "stop", po::bool_switch(), "make no new request: end the search behind what was asked")(
-      "seed", list(), "folder of a kernel to start from; several")(
-      "reference", list(), "reference to time beside candidates; the headline by default")(
-      "target", text(), "GPU that the prompts speak of: h200 (default) or l40s")(
-      "notes", text(), "free text for the header")("json", po::bool_switch(),
-                                                   "print the rounds as JSON");
-  add_gpu_options(options);
-  add_launcher_options(options);
-  return options;
-}
-
 bool resumes(const ParsedArguments& parsed) {
   return parsed.flag("resume") || parsed.has("continue");
+}
+
+std::string resuming_command(const ParsedArguments& parsed, bool continued) {
+  std::string command = "rekernel search " + shell_word(parsed.get<std::string>("name"));
+  const bool goes_on_by_file = parsed.has("continue") && !continued;
+  if (!goes_on_by_file) command += " --resume";
+  for (const GivenOption& option : parsed.options) {
+    const auto& recorded = recorded_options;
+    const bool left_out =
+        option.name == "resume" || (option.name == "continue" && continued) ||
+        std::find(recorded.begin(), recorded.end(), option.name) != recorded.end();
+    if (left_out) continue;
+    if (option.values.empty()) command += " --" + option.name;
+    for (const std::string& value : option.values) {
+      // A key that somebody wrote into a header should not get into a log.
+      const bool secret =
+          option.name == "header" && !value.empty() && value.find('$') == std::string::npos;
+      command += " --" + option.name + " " + shell_word(secret ? "…" : value);
+    }
+  }
+  return command;
 }
 
 Result<Ok> check_search_options(const ParsedArguments& parsed) {
@@ -339,12 +313,7 @@ Result<Ok> check_search_options(const ParsedArguments& parsed) {
   if (replies == "recorded" && !parsed.has("from")) {
     return Error{"--replies recorded needs --from TRAJECTORY"};
   }
-  if (!is_kind_of_replies(replies)) {
-    return Error{"--replies " + one_line(replies, 64) + ": expected files, openai or recorded"};
-  }
   if (Result<Ok> fits = check_launcher_options(parsed); !fits) return fits;
-  const std::int64_t concurrency = parsed.get<std::int64_t>("concurrency");
-  if (concurrency < 1 || concurrency > 256) return Error{"--concurrency: expected 1 to 256"};
   if (parsed.has("deadline") && parsed.get<std::int64_t>("deadline") < 0) {
     return Error{"--deadline: expected 0 or more minutes"};
   }

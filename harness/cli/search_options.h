@@ -11,13 +11,17 @@
 
 namespace rekernel {
 
-/// The options of `rekernel search`.
-boost::program_options::options_description search_options();
+/// What `rekernel search` takes.
+Page search_page();
 
 /// Whether the settings are those that the trajectory holds (--resume, --continue).
 bool resumes(const ParsedArguments& parsed);
 
-/// That no option is given which would not be heeded.
+/// The command that goes on with an interrupted search: the one that was given, less what the
+/// trajectory holds. `continued`: the file of --continue is in the trajectory already.
+std::string resuming_command(const ParsedArguments& parsed, bool continued);
+
+/// Rejects options that would be ignored.
 Result<Ok> check_search_options(const ParsedArguments& parsed);
 
 /// What a search works with: the header, and for --replies openai how the models are asked.

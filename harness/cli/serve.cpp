@@ -250,7 +250,7 @@ void raise_descriptor_limit() {
 
 }  // namespace
 
-int serve_command(const std::vector<std::string>& arguments) {
+int serve_command(const Arguments& arguments) {
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel serve [options]",
                       "rekernel serve --listen 127.0.0.1:8420", serve_options());

@@ -101,7 +101,7 @@ int show(const ParsedArguments& parsed, const std::string& what) {
 
 }  // namespace
 
-int show_command(const std::vector<std::string>& arguments) {
+int show_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("what", po::value<std::string>(),
                         "a problem, a problem's file, PROBLEM/KERNEL, a candidate folder, or "

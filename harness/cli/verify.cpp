@@ -266,7 +266,7 @@ int verify_project(const std::filesystem::path& root) {
 
 }  // namespace
 
-int verify_command(const std::vector<std::string>& arguments) {
+int verify_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("base", po::value<std::string>(),
                         "judge the checkout as a pull request onto this commit; without it, the "

@@ -45,6 +45,12 @@ bool is_unfinished(const fs::path& trajectory) {
   return !name || !name->is_string() || name->get_string() != "stop";
 }
 
+std::vector<std::string> search_names(const fs::path& root) {
+  std::vector<std::string> names;
+  for (const fs::path& path : recorded_trajectories(root)) names.push_back(path.stem().string());
+  return names;
+}
+
 std::vector<fs::path> finished_trajectories(const fs::path& root,
                                             std::vector<std::string>& left_out) {
   std::vector<fs::path> finished;

@@ -11,6 +11,9 @@ namespace rekernel {
 /// Whether a recorded search has not ended, or its file breaks off: the last line is not its stop.
 bool is_unfinished(const std::filesystem::path& trajectory);
 
+/// Names of all recorded searches, sorted.
+std::vector<std::string> search_names(const std::filesystem::path& root);
+
 /// Recorded searches, sorted. One's own unfinished ones, which nobody committed, are left out and
 /// named in `left_out`; what is committed, or where there is no git to ask, is always there.
 std::vector<std::filesystem::path> finished_trajectories(const std::filesystem::path& root,

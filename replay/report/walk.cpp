@@ -164,6 +164,7 @@ class Walk {
     page_.title(search_.header.name);
     page_.paragraph(replay_caption(search_));
     if (search_.header.published) page_.paragraph(published_run_caption(search_));
+    if (!options_.candidates.empty()) return chosen_candidates();
     std::size_t next = 0;
     for (const int number : round_numbers()) {
       const std::size_t first = next;
@@ -203,9 +204,7 @@ class Walk {
                                                              : "Round " + std::to_string(number));
     if (first == end) page_.paragraph("No candidate.");
     for (std::size_t i = first; i < end; ++i) {
-      show_words(search_.candidates[i]);
-      show_facts(i);
-      if (Result<Ok> shown = show_code(search_.candidates[i]); !shown) return shown;
+      if (Result<Ok> shown = show_candidate(i); !shown) return shown;
     }
     const auto selected = std::find_if(search_.rounds.begin(), search_.rounds.end(),
                                        [&](const auto& one) { return one.round == number; });
@@ -216,6 +215,22 @@ class Walk {
     const std::vector<std::string>& survivors = selected->selection.survivors;
     page_.paragraph("Survivors: " + (survivors.empty() ? "none" : joined(survivors)) + ".");
     return Ok{};
+  }
+
+  Result<Ok> show_candidate(std::size_t index) {
+    show_words(search_.candidates[index]);
+    show_facts(index);
+    return show_code(search_.candidates[index]);
+  }
+
+  Result<std::string> chosen_candidates() {
+    for (const std::string& id : options_.candidates) {
+      const ReplayedCandidate* const candidate = find_candidate(search_, id);
+      if (!candidate) return Error{search_.header.name + ": no candidate " + first_line(id)};
+      const auto index = static_cast<std::size_t>(candidate - search_.candidates.data());
+      if (Result<Ok> shown = show_candidate(index); !shown) return shown.error();
+    }
+    return page_.take();
   }
 
   void show_words(const ReplayedCandidate& candidate) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ops/result.h"
 #include "replay/playback/replayer.h"
@@ -9,9 +10,10 @@
 namespace rekernel {
 
 struct WalkOptions {
-  std::optional<int> round;  ///< this one alone; seeds are the round before the first
-  bool whole_code = false;   ///< whole sources and plans in place of differences
-  bool markdown = false;     ///< text for a terminal otherwise
+  std::optional<int> round;             ///< this one alone; seeds are the round before the first
+  std::vector<std::string> candidates;  ///< these alone, if any, without words on rounds
+  bool whole_code = false;              ///< whole sources and plans in place of differences
+  bool markdown = false;                ///< text for a terminal otherwise
 };
 
 /// What a candidate changed of its first parent in the search, as unified differences; empty where
@@ -38,8 +40,8 @@ Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& sea
 
 /// A search candidate by candidate: the idea, what became of it, and its code as the difference to
 /// its first parent in the search; the whole of it where there is none. Shows an unfinished search
-/// as far as it goes. Needs a replay that kept the candidates. Fails where there is no such round,
-/// and where GNU diff is missing.
+/// as far as it goes. Needs a replay that kept the candidates. Fails where there is no such round or
+/// candidate, and where GNU diff is missing.
 Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,
                          const Remeasurement* today = nullptr);
 

@@ -66,18 +66,6 @@ class CommandTest : public ::testing::Test {
 using Command = CommandTest;
 using NvrtcCommand = CommandTest;
 
-TEST_F(Command, EveryCommandHasHelpWithAnExample) {
-  for (const char* name :
-       {"doctor", "list", "check", "bench", "reproduce", "evaluate", "blinding", "noise", "capture",
-        "errors", "explain", "new", "search", "show", "replay", "report", "verify"}) {
-    const ProgramOutcome outcome = rekernel_program(std::string(name) + " --help");
-    EXPECT_EQ(outcome.exit_status, 0) << name;
-    EXPECT_NE(outcome.output.find("Usage: rekernel " + std::string(name)), std::string::npos)
-        << outcome.output;
-    EXPECT_NE(outcome.output.find("Example:"), std::string::npos) << name;
-  }
-}
-
 TEST_F(Command, WhatCannotBeWrittenIsAnError) {
   for (const char* command : {"list", "list --json", "report", "--help", "--version",
                               "report --markdown", "check --help", "replay softmax --walk"}) {
@@ -127,9 +115,9 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("noise --samples 3", "--samples: expected 10 to 10000");
   expect_bad_input("errors no_such_problem", "unknown problem 'no_such_problem'");
   expect_bad_input("errors --jobs 0", "--jobs: expected 1 to 64");
-  expect_bad_input("evaluate", "expected a candidate folder");
+  expect_bad_input("evaluate", "evaluate: expected KERNEL; see rekernel help evaluate");
   expect_bad_input("evaluate /nonexistent", "/nonexistent");
-  expect_bad_input("capture softmax", "capture: expected a problem and a program");
+  expect_bad_input("capture softmax", "capture: expected PROGRAM; see rekernel help capture");
   expect_bad_input("capture no_such_problem -- p.py", "unknown problem 'no_such_problem'");
   expect_bad_input("capture softmax --samples 3 -- p.py", "--samples: expected 10 to 10000");
   expect_bad_input("capture softmax --deadline 0 -- p.py", "--deadline: expected 1 to 86400");
@@ -243,9 +231,6 @@ TEST_F(Command, ReplayPrintsTheTableAndTellsOfTheWalk) {
   EXPECT_TRUE(outcome.output.ends_with("rekernel replay conv2d-13-rounds --walk\n"))
       << outcome.output;
   EXPECT_EQ(outcome.output.find("+++ "), std::string::npos);
-  const ProgramOutcome help = rekernel_program("replay --help");
-  EXPECT_NE(help.output.find("\n  rekernel replay conv2d-13-rounds --walk\n"), std::string::npos)
-      << help.output;
 }
 
 TEST_F(Command, TheWalkShowsARoundsDifferenceBesideThePublishedTime) {

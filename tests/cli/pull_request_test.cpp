@@ -205,7 +205,7 @@ TEST_F(NvrtcPullRequest, ABaseThatIsNotThereIsBadInput) {
   for (const auto& [base, reason] :
        {std::pair<const char*, const char*>{"nowhere", "nowhere: not a commit in this clone"},
         {"base", "base: has no commit in common with HEAD; put your commits on top of it"},
-        {"--help-me", "unrecognised option"}}) {
+        {"--help-me", "unknown option '--help-me'"}}) {
     const ProgramOutcome outcome = verify(std::string(base) + " --comment no.md");
     EXPECT_EQ(outcome.exit_status, 2) << outcome.output;
     EXPECT_NE(outcome.output.find(reason), std::string::npos) << outcome.output;

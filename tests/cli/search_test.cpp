@@ -1,6 +1,7 @@
 // `rekernel search` as its user meets it, with an endpoint of the test's own.
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <boost/json.hpp>
 
 #include <filesystem>
@@ -57,7 +58,8 @@ TEST_F(SearchCommand, NamesWhatIsNotThereBeforeAnythingIsPaid) {
   expect_bad("s" + openai + "sofmax", "unknown problem 'sofmax'");
   expect_bad("s" + openai + "softmax --reference cudnn_fp32",
              "unknown reference 'cudnn_fp32' of softmax: expected cudnn_softmax");
-  expect_bad("s" + openai + "softmax --target b200", "--target: expected h200 or l40s");
+  expect_bad("s" + openai + "softmax --target b200",
+             "--target b200 (did you mean 'h200'?): expected h200 or l40s");
   expect_bad("s" + openai + "softmax --rounds 4294967297", "settings.rounds: expected");
   expect_bad("s --replies openai --problem softmax", "expected --model NAME");
   expect_bad("s --problem softmax --base-url " + server.url(), "expected --replies openai with it");
@@ -90,7 +92,7 @@ TEST_F(SearchCommand, DoesNotFollowATrajectoryFromElsewhere) {
 
 TEST_F(SearchCommand, RefusesOptionsThatResumingWouldIgnore) {
   testing::recorded_search(trajectory("fake"), testing::small_header(1));
-  expect_bad("fake --resume --rounds 4", "--continue FILE changes it behind a stop");
+  expect_bad("fake --resume --rounds 4", "--continue FILE changes it after a stop");
   expect_bad("fake --resume --model other", "--ask-as NAME");
   expect_bad("fake --resume --problem softmax", "--problem: expected no such option with --resume");
   EXPECT_EQ(search("fake --resume --deadline 5").exit_status, 0);
@@ -295,6 +297,29 @@ TEST_F(SearchCommand, RefusesSettingsThatDescribeOtherReplies) {
   expect_bad("s --settings s.json", "--replies openai asks so; expected both to be the same");
   testing::write_text(folder_ / "s.json", R"({"problem": "softmax", "replies": "by hand"})");
   EXPECT_EQ(search("s --settings s.json").exit_status, 3);
+}
+
+TEST_F(SearchCommand, AnInterruptionSaysTheCommandThatGoesOn) {
+  const std::string pid_file = (folder_ / "pid").string();
+  HttpServer server([&](int, const HttpRequest&) {
+    ::kill(std::stoi(read_text(pid_file)), SIGINT);
+    return HttpAnswer{.delay_ms = 500};
+  });
+  const ProgramOutcome outcome = testing::run_shell(
+      "XDG_CONFIG_HOME=config OTHER=1 sh -c 'echo $$ >pid; exec \"$0\" \"$@\"' \"" REKERNEL_PROGRAM
+      "\" search s --without-gpu --problem softmax --rounds 1 --branches 1 --replies openai "
+      "--model one --header 'X-Key: secret' --header 'X-Other: $OTHER' --json --deadline 5 "
+      "--base-url " +
+          server.url(),
+      folder_.path().string());
+  std::string said = outcome.output;
+  for (std::size_t at; (at = said.find("\n  ")) != std::string::npos;) said.replace(at, 3, " ");
+  EXPECT_NE(said.find("interrupted; this goes on with it: rekernel search s --resume --without-gpu "
+                      "--replies openai --header '…' --header 'X-Other: $OTHER' --json --deadline "
+                      "5 --base-url " +
+                      server.url()),
+            std::string::npos)
+      << said;
 }
 
 TEST_F(SearchCommand, AsksForGpusOfDifferentKindsWhenItBegins) {

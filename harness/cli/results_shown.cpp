@@ -96,8 +96,8 @@ int cite_results(const fs::path& root, const std::vector<std::string>& names,
       if (!filters->take(row)) continue;
       const std::string stale = staleness(row);
       if (!stale.empty()) std::cerr << path.string() << ": " << stale << "\n";
-      std::cout << wrapped(citation_sentence(bench, row, REKERNEL_VERSION)) << "\n\n";
-      entry = citation_entry(row, REKERNEL_VERSION);
+      std::cout << wrapped(citation_sentence(bench, row)) << "\n\n";
+      entry = citation_entry(row);
     }
   }
   std::cout << entry;

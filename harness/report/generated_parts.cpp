@@ -7,6 +7,7 @@
 #include "harness/audit/mutants_page.h"
 #include "harness/base/files.h"
 #include "harness/records/noise.h"
+#include "harness/report/citation.h"
 #include "harness/report/readme.h"
 
 namespace rekernel {
@@ -26,6 +27,7 @@ constexpr std::array pages = {
     GeneratedPage{"tests/adversarial/README.md", gallery_page, "the fixtures"},
     GeneratedPage{"harness/TIMING.md", timing_page, "results/"},
     GeneratedPage{"ops/TOLERANCES.md", tolerances_page, "results/"},
+    GeneratedPage{"results/REPORTING.md", reporting_page, "results/"},
     GeneratedPage{"tests/mutants/README.md", mutants_page, "results/"},
 };
 

@@ -395,6 +395,13 @@ TEST_F(Command, ExportTakesWhatIsWrittenInCudaAlone) {
   expect_bad_input("export --to cpp " + folder, "only CUDA C++ in one kernel.cu can be exported");
 }
 
+TEST_F(Command, WhatIsCitedIsThisVersion) {
+  std::ifstream file(std::string(REKERNEL_SOURCE_DIR) + "/CITATION.cff");
+  const std::string citation((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_NE(citation.find(std::string("\nversion: ") + REKERNEL_VERSION + "\n"), std::string::npos)
+      << citation;
+}
+
 TEST_F(Command, NewNeverOverwrites) {
   ASSERT_EQ(rekernel_program("new softmax mine --into " + folder_.path().string()).exit_status, 0);
   expect_bad_input("new softmax mine --into " + folder_.path().string(), "exists already");

@@ -42,7 +42,10 @@ def run(*command, cwd=ROOT, **more):
 
 
 def export(kernel, to, into, *options):
-    made = run(PROGRAM, "export", kernel, "--to", to, "--into", into, *options)
+    """What is made up here nobody judged."""
+    unjudged = () if str(kernel).startswith(str(ROOT / "generated")) or not Path(kernel).is_absolute() else (
+        "--unjudged",)
+    made = run(PROGRAM, "export", kernel, "--to", to, "--into", into, *unjudged, *options)
     assert made.returncode == 0, made.stderr
     assert made.stdout == f"{into}\n"
 
@@ -479,6 +482,116 @@ class Command(unittest.TestCase):
         for page in ("strange_cubin", "strange_pytorch"):
             self.assertNotIn("<img", (SCRATCH / page / "README.md").read_text())
             self.assertIn("&lt;img src=x&gt;", (SCRATCH / page / "README.md").read_text())
+
+
+class Verdict(unittest.TestCase):
+    """What is recorded of a kernel stands in every file that says what it is."""
+
+    KERNEL = "softmax/cluster_with_prefetch"
+
+    def rows(self):
+        """By device, of the committed records."""
+        found = {}
+        for path in ROOT.glob("results/*/bench.json"):
+            record = json.loads(path.read_text())
+            for row in record["rows"]:
+                if f"{row['problem']}/{row['kernel']}" == self.KERNEL:
+                    found[record["device"]["name"]] = row
+        self.assertGreater(len(found), 0)
+        return found
+
+    def files(self, to):
+        folder = SCRATCH / to / name_of(self.KERNEL)
+        name = name_of(self.KERNEL)
+        places = {"cpp": [f"{name}.h", "README.md"], "pytorch": [f"{name}/__init__.py", "README.md"]}[to]
+        return [(place, (folder / place).read_text()) for place in places]
+
+    def test_every_place_has_the_recorded_row(self):
+        rows = self.rows()
+        newest = max(rows, key=lambda device: rows[device]["measured"])
+        for to in ("cpp", "pytorch"):
+            for place, text in self.files(to):
+                # Comments and literals are broken at blanks.
+                flat = " ".join(text.replace("//", " ").replace('"', " ").split())
+                for device, row in rows.items():
+                    percent = row["percent_of_reference"]
+                    parts = [device, row["status"], ", ".join(row["badges"]), row["harness"], row["measured"],
+                             row["sha256"], f"{row['median_ns'] / 1e6:.4f} ms (95% interval ",
+                             f"{percent['headline']:.1f}% of the speed of {percent['reference']} "
+                             f"(95% interval {percent['low']:.1f}% to {percent['high']:.1f}%)",
+                             "fp32: every element within 0.01 + 0.01·"]
+                    if device == newest or not place.endswith(".h"):  # a comment has the others in short
+                        parts += [row["toolchain"]["driver"], f"root mean square {row['rms_error']} (at most ",
+                                  f"largest {row['max_error']} (at most "]
+                    for part in parts:
+                        with self.subTest(place=place, device=device, part=part):
+                            self.assertIn(part, flat)
+
+    def test_package_metadata_has_it_too(self):
+        text = (SCRATCH / "pytorch" / name_of(self.KERNEL) / "pyproject.toml").read_text()
+        self.assertIn("; passed (strict, robust, deterministic) on NVIDIA ", text)
+        if sys.version_info < (3, 11):
+            self.skipTest("Python before 3.11 reads no TOML")
+        import tomllib
+        project = tomllib.loads(text)
+        judged = project["tool"]["rekernel"]
+        row = self.rows()[judged["device"].split(" (")[0]]
+        self.assertEqual((judged["verdict"], judged["judge"], judged["measured"], judged["sha256"]),
+                         (row["status"], row["harness"], row["measured"], row["sha256"]))
+        self.assertEqual(judged["badges"].split(", "), row["badges"])
+        self.assertEqual(project["project"]["readme"], "README.md")
+
+    def test_constants_of_cpp_are_strings(self):
+        source = SCRATCH / "constants.cpp"
+        name = name_of(self.KERNEL)
+        source.write_text(f'#include "cpp/{name}/{name}.h"\n#include <cstdio>\n'
+                          f"int main() {{ std::puts({name}::judgement::verdict); }}\n")
+        made = compile_cpp("-std=c++17", "-O0", source, "-o", SCRATCH / "constants", "-L", DRIVER, "-lcuda",
+                           f"-Wl,-rpath,{DRIVER}")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(run(SCRATCH / "constants").stdout, "passed\n")
+
+    def test_what_nobody_judged_is_refused_and_says_so_where_it_may_be(self):
+        for to in ("cpp", "pytorch"):
+            refused = run(PROGRAM, "export", folder_of("softmax/made_up"), "--to", to, "--into", SCRATCH / "none")
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn("nobody judged exactly this source and plan", refused.stderr)
+            self.assertIn("`rekernel bench softmax/made_up --record`", refused.stderr)
+            self.assertEqual(refused.stderr.count("\n"), 1)
+            self.assertFalse((SCRATCH / "none").exists())
+            folder, name = SCRATCH / to / "softmax_made_up", "softmax_made_up"
+            for place in [f"{name}.h", "README.md"] if to == "cpp" else [f"{name}/__init__.py", "README.md",
+                                                                         "pyproject.toml"]:
+                with self.subTest(place):
+                    self.assertIn("not judged", (folder / place).read_text().lower())
+
+    def test_the_bytes_count_and_not_the_name(self):
+        """A copy under another folder's name is what was judged; one more blank in its source is not."""
+        copy = SCRATCH / "copy"
+        copy.mkdir()
+        for file in (ROOT / "generated" / self.KERNEL).iterdir():
+            (copy / file.name).write_bytes(file.read_bytes())
+        judged = run(PROGRAM, "export", copy, "--to", "cpp", "--into", SCRATCH / "copied", "--code", "nvrtc")
+        self.assertEqual(judged.returncode, 0, judged.stderr)
+        (copy / "kernel.cu").write_text((copy / "kernel.cu").read_text() + " \n")
+        changed = run(PROGRAM, "export", copy, "--to", "cpp", "--into", SCRATCH / "changed", "--code", "nvrtc")
+        self.assertEqual(changed.returncode, 2)
+
+    def test_a_row_of_another_judge_is_said_to_be_that(self):
+        project = SCRATCH / "project"
+        (project / "results/h200").mkdir(parents=True)
+        (project / "generated/softmax").mkdir(parents=True)
+        (project / "generated" / self.KERNEL).symlink_to(ROOT / "generated" / self.KERNEL)
+        record = json.loads((ROOT / "results/h200/bench.json").read_text())
+        row = next(row for row in record["rows"] if f"{row['problem']}/{row['kernel']}" == self.KERNEL)
+        present, older = row["harness"], "-".join(["0123456789abcdef"] * 3)
+        row["harness"] = older
+        (project / "results/h200/bench.json").write_text(json.dumps(record))
+        made = run(PROGRAM, "export", ROOT / "generated" / self.KERNEL, "--to", "cpp", "--code", "nvrtc", "--into",
+                   SCRATCH / "older", cwd=project)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertIn(f"{older}: an older judge than this program's, which is {present}",
+                      (SCRATCH / "older/README.md").read_text())
 
 
 def text_of(shape):

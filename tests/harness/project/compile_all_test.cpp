@@ -20,7 +20,8 @@ TEST(CompileText, SaysWhatWasSkippedAndDoesNotCountItAsAFailure) {
             "softmax/mine  sm_103a                                                    skipped\n"
             "skipped: NVRTC 12.6 does not know sm_103a\n");
   EXPECT_EQ(compile_text(checks, {.csv = true}),
-            "candidate,target,kernel,registers,static shared,stack,spills,verdict,error\n"
+            "candidate,target,kernel,registers,static_shared_bytes,stack_bytes,spill_bytes,"
+            "verdict,error\n"
             "softmax/mine,sm_80,softmax,32,128,80,12,compiles,\n"
             "softmax/mine,sm_103a,,,,,,skipped,\n");
   EXPECT_EQ(compile_json(checks).at(1).at("skipped"), "NVRTC 12.6 does not know sm_103a");

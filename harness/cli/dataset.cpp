@@ -1,3 +1,5 @@
+#include "harness/cli/dataset.h"
+
 #include <algorithm>
 #include <boost/json.hpp>
 #include <iostream>
@@ -5,6 +7,7 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/dataset/atif.h"
 #include "harness/dataset/dataset.h"
 #include "harness/dataset/licenses.h"
 #include "harness/project/root.h"
@@ -12,6 +15,7 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 
@@ -51,9 +55,18 @@ void print_made(const MakeUp& made_of, const fs::path& folder) {
   std::cout << fs::absolute(folder / "README.md").lexically_normal().string() << "\n";
 }
 
+constexpr const char* usage =
+    "Usage: rekernel dataset DIR [options]          make a data set of the records\n"
+    "       rekernel dataset judge DIR [options]    judge random rows of one again, on a GPU\n"
+    "       rekernel dataset import FILE… [options] judge other people's kernels, to be rows\n"
+    "       rekernel dataset atif SEARCH            print a search in the agents' format ATIF\n"
+    "\n"
+    "replay/DATASET.md says what is in it.\n"
+    "`rekernel dataset make --help`, `… judge --help` and so on tell the options of each.\n";
+
 }  // namespace
 
-int dataset_command(const std::vector<std::string>& arguments) {
+int dataset_make_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("directory", po::value<std::string>(), "a new or an empty folder")(
       "license", po::value<std::string>()->default_value("Apache-2.0"),
@@ -64,10 +77,11 @@ int dataset_command(const std::vector<std::string>& arguments) {
   po::positional_options_description positional;
   positional.add("directory", 1);
   const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel dataset DIR [options]",
-                      "rekernel dataset ./rekernel-dataset", options, positional);
+      parse_arguments(arguments, "rekernel dataset make DIR [options]",
+                      "rekernel dataset make ./rekernel-dataset", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("directory")) return bad_input({"dataset: expected a folder"});
+  if (!parsed.has("directory"))
+    return bad_input({"dataset: expected a folder, one that is new or empty"});
   const fs::path folder = parsed.get<std::string>("directory");
   if (Result<Ok> good = check_dataset_folder(folder); !good) return bad_input(good.error());
 
@@ -92,6 +106,44 @@ int dataset_command(const std::vector<std::string>& arguments) {
     print_made(*made, folder);
   }
   return exit_good;
+}
+
+namespace {
+
+int dataset_atif_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("search", po::value<std::string>(), "a search's name, or its file");
+  po::positional_options_description positional;
+  positional.add("search", 1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel dataset atif SEARCH",
+                      "rekernel dataset atif softmax > softmax.atif.json", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (!parsed.has("search")) return bad_input({"dataset atif: expected a search"});
+  const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("search"));
+  const auto write = [](std::string_view text) { return bool(std::cout << text); };
+  const Result<std::size_t> steps = write_atif(path, write);
+  return steps ? exit_good : bad_input(steps.error());
+}
+
+}  // namespace
+
+int dataset_command(const std::vector<std::string>& arguments) {
+  const std::string name = arguments.empty() ? "" : arguments[0];
+  if (name == "--help" || name == "-h") {
+    std::cout << usage;
+    return exit_good;
+  }
+  if (name.empty()) {
+    std::cerr << usage;
+    return exit_bad_input;
+  }
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (name == "make") return dataset_make_command(rest);
+  if (name == "judge") return dataset_judge_command(rest);
+  if (name == "import") return dataset_import_command(rest);
+  if (name == "atif") return dataset_atif_command(rest);
+  return dataset_make_command(arguments);
 }
 
 }  // namespace rekernel

@@ -6,6 +6,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/compile/compiler_message.h"
+#include "harness/dataset/dataset_reader.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
@@ -48,11 +49,42 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
   return Ok{};
 }
 
+/// What is judged, and what a data set says of it.
+struct AskedCandidate {
+  Candidate candidate;
+  std::string recorded;  ///< "passed, 0.5086 ms on NVIDIA H200"; empty for a folder
+};
+
+Result<AskedCandidate> asked_candidate(const ParsedArguments& parsed) {
+  const bool from_dataset = parsed.has("from-dataset");
+  if (from_dataset != parsed.has("row")) {
+    return Error{"--from-dataset DIR and --row ID: expected both, or neither"};
+  }
+  if (from_dataset == parsed.has("directory")) {
+    return Error{"evaluate: expected a candidate folder, or --from-dataset DIR --row ID"};
+  }
+  if (!from_dataset) {
+    Result<Candidate> candidate = load_candidate(parsed.get<std::string>("directory"));
+    if (!candidate) return candidate.error();
+    return AskedCandidate{std::move(*candidate), ""};
+  }
+  Result<std::vector<DatasetRow>> rows =
+      read_dataset_rows(parsed.get<std::string>("from-dataset"), {parsed.get<std::string>("row")});
+  if (!rows) return rows.error();
+  DatasetRow& row = rows->front();
+  std::string recorded = row.listed.status;
+  if (row.listed.median_ns > 0) recorded += ", " + milliseconds(row.listed.median_ns) + " ms";
+  if (!row.listed.device.empty()) recorded += " on " + row.listed.device;
+  return AskedCandidate{std::move(row.candidate), std::move(recorded)};
+}
+
 }  // namespace
 
 int evaluate_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("directory", po::value<std::string>(), "candidate folder")(
+      "from-dataset", po::value<std::string>(), "a data set, of which one row is judged again")(
+      "row", po::value<std::string>(), "the row's id or name: softmax/r4.i2.b1")(
       "reference", po::value<std::string>()->default_value("headline"),
       "what to time beside it: headline, all, none, or a reference's id")(
       "pytorch", po::bool_switch(), "time PyTorch as well, in alternating blocks")(
@@ -72,10 +104,9 @@ int evaluate_command(const std::vector<std::string>& arguments) {
       arguments, "rekernel evaluate DIR [options]",
       "rekernel evaluate generated/softmax/online_two_pass --reference all", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("directory")) return bad_input({"evaluate: expected a candidate folder"});
-
-  Result<Candidate> candidate = load_candidate(parsed.get<std::string>("directory"));
-  if (!candidate) return bad_input(candidate.error());
+  Result<AskedCandidate> asked = asked_candidate(parsed);
+  if (!asked) return bad_input(asked.error());
+  const Candidate* candidate = &asked->candidate;
 
   EvaluateOptions evaluate_options;
   evaluate_options.samples = parsed.get<int>("samples");
@@ -119,6 +150,7 @@ int evaluate_command(const std::vector<std::string>& arguments) {
     std::cout << pretty_json(to_json(report.evaluation));
   } else {
     std::cout << evaluation_text(report.evaluation);
+    if (!asked->recorded.empty()) std::cout << "  the data set says: " << asked->recorded << "\n";
   }
   return report.evaluation.status == Status::passed ? exit_good : exit_verdict_failed;
 }

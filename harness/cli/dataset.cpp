@@ -1,3 +1,5 @@
+#include "harness/cli/command.h"
+
 #include <algorithm>
 #include <boost/json.hpp>
 #include <iostream>
@@ -5,6 +7,7 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/dataset/atif.h"
 #include "harness/dataset/dataset.h"
 #include "harness/dataset/licenses.h"
 #include "harness/project/root.h"
@@ -12,6 +15,7 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
+#include "replay/playback/replayer.h"
 
 namespace rekernel {
 
@@ -67,7 +71,8 @@ int dataset_command(const Arguments& arguments) {
       parse_arguments(arguments, "rekernel dataset DIR [options]",
                       "rekernel dataset ./rekernel-dataset", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("directory")) return bad_input({"dataset: expected a folder"});
+  if (!parsed.has("directory"))
+    return bad_input({"dataset: expected a folder, one that is new or empty"});
   const fs::path folder = parsed.get<std::string>("directory");
   if (Result<Ok> good = check_dataset_folder(folder); !good) return bad_input(good.error());
 
@@ -92,6 +97,22 @@ int dataset_command(const Arguments& arguments) {
     print_made(*made, folder);
   }
   return exit_good;
+}
+
+int dataset_atif_command(const Arguments& arguments) {
+  po::options_description options;
+  options.add_options()("search", po::value<std::string>(), "a search's name, or its file");
+  po::positional_options_description positional;
+  positional.add("search", 1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel dataset atif SEARCH",
+                      "rekernel dataset atif softmax > softmax.atif.json", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (!parsed.has("search")) return bad_input({"dataset atif: expected a search"});
+  const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("search"));
+  const auto write = [](std::string_view text) { return bool(std::cout << text); };
+  const Result<std::size_t> steps = write_atif(path, write);
+  return steps ? exit_good : bad_input(steps.error());
 }
 
 }  // namespace rekernel

@@ -6,6 +6,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/compile/compiler_message.h"
+#include "harness/dataset/dataset_reader.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
@@ -57,11 +58,15 @@ Page evaluate_page() {
       "Compiles a candidate, judges it on fresh inputs against the float64 truth, and times it "
       "beside the library's reference. The candidate may lie anywhere.";
   page.takes({"directory", "KERNEL", "PROBLEM/NAME of a committed kernel, or a candidate's folder",
-              Count::one},
+              Count::optional},
              text_value("KERNEL", {Names::kernel, Names::folder}));
   page.examples = {
       {"rekernel evaluate softmax/cluster_with_prefetch"},
       {"rekernel evaluate generated/softmax/cluster_with_prefetch --reference all --json"}};
+  page.group("A row of a data set")
+      .add_options()("from-dataset", text_value("DIR", {Names::folder}),
+                     "a data set, of which one row is judged again")(
+          "row", text_value("ID"), "the row's id or name: softmax/r4.i2.b1");
   page.group("Judging").add_options()("seed", po::value<std::uint64_t>()->value_name("N"),
                                       "first of the inputs' seeds; fresh ones by default")(
       "once", po::bool_switch(),
@@ -83,14 +88,43 @@ Page evaluate_page() {
   return page;
 }
 
+/// What is judged, and what a data set says of it.
+struct AskedCandidate {
+  Candidate candidate;
+  std::string recorded;  ///< "passed, 0.5086 ms on NVIDIA H200"; empty for a folder
+};
+
+Result<AskedCandidate> asked_candidate(const ParsedArguments& parsed) {
+  const bool from_dataset = parsed.has("from-dataset");
+  if (from_dataset != parsed.has("row")) {
+    return Error{"--from-dataset DIR and --row ID: expected both, or neither"};
+  }
+  if (from_dataset == parsed.has("directory")) {
+    return Error{"evaluate: expected a candidate folder, or --from-dataset DIR --row ID"};
+  }
+  if (!from_dataset) {
+    Result<Candidate> candidate = named_candidate(parsed.get<std::string>("directory"));
+    if (!candidate) return candidate.error();
+    return AskedCandidate{std::move(*candidate), ""};
+  }
+  Result<std::vector<DatasetRow>> rows =
+      read_dataset_rows(parsed.get<std::string>("from-dataset"), {parsed.get<std::string>("row")});
+  if (!rows) return rows.error();
+  DatasetRow& row = rows->front();
+  std::string recorded = row.listed.status;
+  if (row.listed.median_ns > 0) recorded += ", " + milliseconds(row.listed.median_ns) + " ms";
+  if (!row.listed.device.empty()) recorded += " on " + row.listed.device;
+  return AskedCandidate{std::move(row.candidate), std::move(recorded)};
+}
+
 }  // namespace
 
 int evaluate_command(const Arguments& arguments) {
   const ParsedArguments parsed = parse_arguments(arguments, evaluate_page());
   if (parsed.exit_status) return *parsed.exit_status;
-
-  Result<Candidate> candidate = named_candidate(parsed.get<std::string>("directory"));
-  if (!candidate) return bad_input(candidate.error());
+  const Result<AskedCandidate> asked = asked_candidate(parsed);
+  if (!asked) return bad_input(asked.error());
+  const Candidate* const candidate = &asked->candidate;
 
   EvaluateOptions evaluate_options;
   evaluate_options.samples = parsed.get<int>("samples");
@@ -128,6 +162,7 @@ int evaluate_command(const Arguments& arguments) {
     std::cout << pretty_json(to_json(report.evaluation));
   } else {
     std::cout << evaluation_text(report.evaluation);
+    if (!asked->recorded.empty()) std::cout << "  the data set says: " << asked->recorded << "\n";
   }
   return report.evaluation.status == Status::passed ? exit_good : exit_verdict_failed;
 }

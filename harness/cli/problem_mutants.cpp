@@ -11,6 +11,7 @@
 #include "harness/cli/problem.h"
 #include "harness/compile/compile.h"
 #include "harness/gpu/cuda.h"
+#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/records/made_mutants.h"

@@ -25,7 +25,7 @@ class WrittenRows : public RowStream {
   explicit WrittenRows(Generator& generator) : generator_(generator) {}
 
   void put(std::string_view config, Split split, const json::object& row) override {
-    if (error_ || ended_) return;
+    if (error_) return;
     // Preferences and repairs are made of texts that were looked at as messages.
     const bool looked_at = config == config::preferences || config == config::repairs;
     if (!looked_at) {
@@ -40,11 +40,10 @@ class WrittenRows : public RowStream {
   }
 
   void write(const json::object& line) {
-    if (!generator_.write(json::serialize(line) + "\n")) ended_ = true;
+    if (!ended_ && !generator_.write(json::serialize(line) + "\n")) ended_ = true;
   }
 
   const std::optional<Error>& error() const { return error_; }
-  bool ended() const { return ended_; }
   const MakeUp& made_of() const { return made_of_; }
 
  private:
@@ -164,12 +163,12 @@ Result<MakeUp> make_dataset(const DatasetSources& sources, const fs::path& named
 
   WrittenRows rows(*generator);
   const Result<std::vector<SearchSummary>> searches = put_all_rows(sources, rows);
-  if (!searches) return searches.error();
   if (rows.error()) return *rows.error();
+  if (!searches) return searches.error();
   const Result<json::object> end = about(sources, *searches, rows.made_of());
   if (!end) return end.error();
   // Without this line, the generator takes its input for cut short, and makes nothing.
-  if (!rows.ended()) rows.write({{"about", *end}});
+  rows.write({{"about", *end}});
   const Result<int> ended = generator->finish();
   if (!ended) return ended.error();
   if (*ended != 0) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "harness/base/text.h"
+#include "harness/dataset/modules.h"
 #include "harness/dataset/rows.h"
 #include "harness/problems/catalog.h"
 
@@ -81,8 +82,10 @@ void add_candidate_columns(json::object& row, const Candidate& candidate) {
   row["idea"] = candidate.idea;
   row["arch"] = to_string(candidate.arch);
   row["sha256"] = candidate_sha256(candidate);
-  row["code"] = candidate.program.source;
+  json::array modules = module_columns(candidate.program);
+  if (modules.empty()) row["code"] = candidate.program.source;
   row["code_bytes"] = candidate.program.source.size();
+  row["modules"] = std::move(modules);
   row["plan"] = candidate_json(candidate);
 }
 

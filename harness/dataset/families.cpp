@@ -43,7 +43,10 @@ constexpr unsigned one_in_ten = 26;
 const std::vector<Family>& listed_families() {
   static const std::vector<Family> families{
       {"attention", Split::test, {"attention_*"}},
-      {"conv2d", Split::train, {"conv2d*", "conv_*2d*"}},
+      {"conv2d",
+       Split::train,
+       {"conv2d*", "conv_depthwise2d*", "conv_pointwise2d", "conv_separable2d",
+        "conv_transpose2d*"}},
       {"matmul", Split::train, {"matmul_*", "matvec", "moe_grouped_product_bf16", "swiglu_bf16"}},
       {"layernorm",
        Split::validation,

@@ -8,11 +8,11 @@
 #include "harness/audit/errors.h"
 #include "harness/audit/gallery.h"
 #include "harness/audit/mutant.h"
-#include "harness/base/base64.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
+#include "harness/dataset/modules.h"
 #include "harness/problems/catalog.h"
 #include "harness/records/record.h"
 
@@ -22,27 +22,6 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 namespace {
-
-const char* language_name(Language language) {
-  switch (language) {
-    case Language::cuda:
-      return "cuda";
-    case Language::ptx:
-      return "ptx";
-    case Language::cubin:
-      return "cubin";
-  }
-  return "";
-}
-
-/// Bytes as they are: a cheat may be no text.
-json::object module_column(const std::string& file, std::string_view language,
-                           std::string_view bytes) {
-  const bool is_text = is_utf8(bytes) && bytes.find('\0') == std::string_view::npos;
-  json::object module{{"file", file}, {"language", language}};
-  module[is_text ? "text" : "base64"] = is_text ? std::string(bytes) : base64(bytes);
-  return module;
-}
 
 /// Every module that lies in the folder, whether or not a candidate may have it so.
 Result<json::array> modules_of(const fs::path& folder) {
@@ -54,7 +33,7 @@ Result<json::array> modules_of(const fs::path& folder) {
       if (!fs::is_regular_file(fs::symlink_status(folder / file, ignored))) continue;
       const Result<std::string> bytes = read_file(folder / file);
       if (!bytes) return bytes.error();
-      modules.push_back(module_column(file, language_name(language), *bytes));
+      modules.push_back(module_column(file, language, *bytes));
     }
   }
   return modules;

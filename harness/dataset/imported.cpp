@@ -10,6 +10,7 @@
 #include "harness/base/json.h"
 #include "harness/dataset/journal.h"
 #include "harness/dataset/licenses.h"
+#include "harness/dataset/modules.h"
 #include "replay/trajectory/event.h"
 #include "replay/trajectory/outcome.h"
 
@@ -32,14 +33,18 @@ Result<ImportedKernel> read_line(const std::string& line, const std::string& whe
   kernel.license = license.string();
   if (!find_license(kernel.license)) license.expect("one of " + known_licenses());
   const std::string plan = reader.required("plan").string(max_plan_bytes);
-  std::string source = reader.required("source").string(max_source_bytes);
+  kernel.program = reader.required("program").string(max_source_bytes);
+  std::vector<Code> modules = modules_from_columns(reader.required("modules"));
+  if (auto source = reader.optional("source")) {
+    modules.push_back({Language::cuda, source->string(max_source_bytes)});
+  }
   JsonReader record = reader.required("evaluation");
   for (const char* key : {"device", "toolchain", "measured", "harness"}) {
     if (record.required(key).string().empty()) record.required(key).expect("a text");
   }
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
-  Result<Candidate> candidate = parse_candidate(plan, std::move(source), where);
+  Result<Candidate> candidate = parse_candidate(plan, std::move(modules), where);
   if (!candidate) return candidate.error();
   kernel.candidate = std::move(*candidate);
   kernel.record = record.raw().as_object();
@@ -57,13 +62,17 @@ Result<ImportedKernel> read_line(const std::string& line, const std::string& whe
 std::string ImportedKernel::device() const { return device_in(record); }
 
 json::object to_json(const ImportedKernel& kernel) {
-  return {{"schema", 1},
-          {"name", kernel.name},
-          {"from", kernel.from},
-          {"license", kernel.license},
-          {"plan", candidate_json(kernel.candidate)},
-          {"source", kernel.candidate.program.source},
-          {"evaluation", kernel.record}};
+  json::object line{{"schema", 1},
+                    {"name", kernel.name},
+                    {"from", kernel.from},
+                    {"license", kernel.license},
+                    {"program", kernel.program},
+                    {"plan", candidate_json(kernel.candidate)},
+                    {"modules", module_columns(kernel.candidate.program)},
+                    {"evaluation", kernel.record}};
+  // One source in CUDA C++, as most are.
+  if (line.at("modules").as_array().empty()) line["source"] = kernel.candidate.program.source;
+  return line;
 }
 
 Result<std::vector<ImportedKernel>> load_imported(const fs::path& path) {

@@ -19,6 +19,7 @@ struct ImportedKernel {
   std::string name;     ///< unique on its device: "flashinfer/rmsnorm_h4096/a_solution"
   std::string from;     ///< which file and entry it was, and whose
   std::string license;  ///< SPDX identifier
+  std::string program;  ///< the Python program that was captured; empty for a candidate
   Candidate candidate;
   Evaluation evaluation;
   /// recorded_evaluation(), with the date as "measured".

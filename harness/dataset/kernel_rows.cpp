@@ -70,6 +70,7 @@ Result<Ok> put_imported_rows(const fs::path& root, NearDuplicates& near_duplicat
       row["candidate"] = one.name;
       row["license"] = one.license;
       row["from"] = one.from;
+      if (!one.program.empty()) row["program"] = one.program;
       for (const char* key : {"device", "toolchain", "measured"}) row[key] = one.record.at(key);
       add_problem_columns(row, one.candidate.problem);
       add_candidate_columns(row, one.candidate);

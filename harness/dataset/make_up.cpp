@@ -1,5 +1,6 @@
 #include "harness/dataset/make_up.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace rekernel {
@@ -59,6 +60,7 @@ void MakeUp::put_candidate(const json::object& row) {
   count_power(lengths_, number_in(row, "code_bytes"));
   count_power(times_, number_in(row, "median_ns"));
   if (row.contains("near_duplicate_of")) ++near_duplicates_;
+  newest_ = std::max(newest_, text_in(row, "measured"));
 }
 
 json::object MakeUp::json() const {
@@ -66,9 +68,13 @@ json::object MakeUp::json() const {
   for (const auto& [of, count] : of_) {
     rows.push_back({{"config", of[0]}, {"problem", of[1]}, {"split", of[2]}, {"rows", count}});
   }
-  return {{"rows", std::move(rows)},           {"statuses", named_counts(statuses_)},
-          {"devices", named_counts(devices_)}, {"lengths", power_counts(lengths_)},
-          {"times", power_counts(times_)},     {"near_duplicates", near_duplicates_}};
+  return {{"rows", std::move(rows)},
+          {"statuses", named_counts(statuses_)},
+          {"devices", named_counts(devices_)},
+          {"lengths", power_counts(lengths_)},
+          {"times", power_counts(times_)},
+          {"near_duplicates", near_duplicates_},
+          {"newest", newest_}};
 }
 
 }  // namespace rekernel

@@ -68,10 +68,27 @@ def groups(folder, wanted):
 
 
 def print_list(folder):
-    for _, _, table in groups(folder, [*LISTED, "code"]):
+    for _, _, table in groups(folder, LISTED):
         for row in table.to_pylist():
-            if row.pop("code") is not None:
-                print(json.dumps(_finite(row), separators=(",", ":")))
+            if row["sha256"] is not None:  # else its reply held no candidate
+                print(json.dumps(row, separators=(",", ":")))
+
+
+def print_rows(folder, ids):
+    found, asked = {}, set(ids)
+    for file, number, table in groups(folder, ["id", "name"]):
+        for index, names in enumerate(zip(table["id"].to_pylist(), table["name"].to_pylist())):
+            for wanted in asked.intersection(names):
+                if wanted in found:
+                    raise Failure(f"{folder}: {wanted}: several rows are called so; expected an id, which has a hash "
+                                  "after its colon")
+                found[wanted] = (file, number, index)
+    for wanted in ids:
+        if wanted not in found:
+            raise Failure(f"{folder}: {wanted}: no candidate has this id or name")
+        file, number, index = found[wanted]
+        row = file.read_row_group(number).slice(index, 1).to_pylist()[0]
+        print(json.dumps(_finite(row), separators=(",", ":")))
 
 
 def _finite(value):

@@ -143,6 +143,7 @@ def text(about, made, folder):
         "rai:dataSocialImpact": words.SOCIAL_IMPACT,
         "rai:personalSensitiveInformation": [words.PERSONAL],
         "rai:dataReleaseMaintenancePlan": words.MAINTENANCE,
+        **({"datePublished": newest} if (newest := about["made_of"]["newest"]) else {}),
         "distribution": distribution,
         "recordSet": _record_sets(made, folder),
     }

@@ -55,6 +55,9 @@ boost::json::object report_problem_records(const std::filesystem::path& folder,
                                            RecordComplaints& complaints);
 /// Recorded searches, replayed exactly, with their code and its changes.
 boost::json::array report_searches(RecordComplaints& complaints);
+/// What a data set of the records would be made of (rekernel dataset); null where one cannot be
+/// made.
+boost::json::value report_dataset(RecordComplaints& complaints);
 /// Cheats, mutants and honest kernels: what they are, and what must become of them.
 boost::json::object report_gallery(RecordComplaints& complaints);
 /// One device's verdicts on them, and its errors beside the bounds; null without a record.

@@ -401,6 +401,36 @@ def distribution_rows(report):
     return sorted(rows, key=lambda row: row["round"])
 
 
+def named_counts(entries, what):
+    return [{"label": shortened(one["name"], 40), "count": one["rows"],
+             "tip": tip(one["name"], (what, grouped(one["rows"])))} for one in entries]
+
+
+def length_counts(made_of):
+    return [{"label": f"from {byte_count(one['from'])}", "count": one["rows"],
+             "tip": tip(f"{byte_count(one['from'])} to twice that", ("candidates", grouped(one["rows"])))}
+            for one in made_of["lengths"]]
+
+
+def time_counts(made_of):
+    """Powers of two, in milliseconds."""
+    return [{"label": f"from {milliseconds(one['from'])}", "count": one["rows"],
+             "tip": tip(f"{milliseconds(one['from'])} ms to twice that", ("candidates", grouped(one["rows"])))}
+            for one in made_of["times"]]
+
+
+def rows_by_problem(made_of):
+    """Configs as headings, and for each problem its split and how many rows of each."""
+    configs, problems = [], {}
+    for one in made_of["rows"]:
+        if one["config"] not in configs:
+            configs.append(one["config"])
+        problem = problems.setdefault((one["problem"], one["split"]), {})
+        problem[one["config"]] = problem.get(one["config"], 0) + one["rows"]
+    return configs, [(problem or "none that can be told", split, [counts.get(config, 0) for config in configs])
+                     for (problem, split), counts in sorted(problems.items())]
+
+
 # --- A kernel ------------------------------------------------------------------------------------
 
 

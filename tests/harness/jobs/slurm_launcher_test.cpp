@@ -126,7 +126,7 @@ TEST_F(SlurmCluster, EvaluatesCandidatesAsTasksOfArrays) {
   EXPECT_EQ((*launcher)->evaluate(named("plain_9"), {}).toolchain.substr(0, 10), "made up on");
 }
 
-TEST_F(SlurmCluster, SubmitsAnewWhatLeavesNoWholeResult) {
+TEST_F(SlurmCluster, SubmitsAgainWhatLeavesNoWholeResult) {
   Jobs jobs(*home / "again");
   auto launcher = jobs.open();
   ASSERT_TRUE(launcher) << launcher.error().message;
@@ -456,7 +456,7 @@ TEST_F(SlurmCluster, IsWhereASearchIsInterruptedAndGoesOn) {
 }
 
 /// Where Slurm pre-empts by cancelling, and where it would put the job back but ours forbid it.
-TEST_F(SlurmCluster, SubmitsAnewWhatIsPreempted) {
+TEST_F(SlurmCluster, SubmitsAgainWhatIsPreempted) {
   const auto preempted = [&](const std::string& partition, const std::string& node,
                              const std::string& candidate, int tries) {
     Jobs jobs(*home / (partition + ".jobs"));
@@ -582,7 +582,7 @@ TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
 }
 
 // The last, since it waits for Slurm's minute.
-TEST_F(SlurmCluster, SubmitsAnewWhatTimedOut) {
+TEST_F(SlurmCluster, SubmitsAgainWhatTimedOut) {
   EXPECT_EQ(timeout.get(), "");
   EXPECT_EQ(timed_out->begun("hangs_1").size(), 2u);
   EXPECT_TRUE(timed_out->said_that("was not done in its time (--time 1 gives it so much)"))

@@ -298,8 +298,8 @@ TEST_F(SlurmCluster, LooksOnceWhetherNodesSeeTheFolder) {
   ASSERT_TRUE(launcher) << launcher.error().message;
   EXPECT_TRUE((*launcher)->check_nodes(seconds(30)));
   EXPECT_TRUE((*launcher)->check_nodes(seconds(30)));
-  EXPECT_EQ(jobs.said.find("looks whether the nodes see"),
-            jobs.said.rfind("looks whether the nodes see"))
+  EXPECT_EQ(jobs.said.find("checks whether the nodes see"),
+            jobs.said.rfind("checks whether the nodes see"))
       << jobs.said;
   EXPECT_EQ(jobs_left(), 0);
   // No node is free: nobody knows, and nothing is left.
@@ -578,14 +578,14 @@ TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
     EXPECT_EQ(failure, "");
     EXPECT_EQ(jobs.begun(name).size(), 1u) << name;
   }
-  EXPECT_TRUE(jobs.said_that("Slurm takes no job now")) << jobs.said;
+  EXPECT_TRUE(jobs.said_that("Slurm accepts no jobs now")) << jobs.said;
 }
 
 // The last, since it waits for Slurm's minute.
 TEST_F(SlurmCluster, SubmitsAgainWhatTimedOut) {
   EXPECT_EQ(timeout.get(), "");
   EXPECT_EQ(timed_out->begun("hangs_1").size(), 2u);
-  EXPECT_TRUE(timed_out->said_that("was not done in its time (--time 1 gives it so much)"))
+  EXPECT_TRUE(timed_out->said_that("did not finish in its time (--time 1)"))
       << timed_out->said;
 }
 

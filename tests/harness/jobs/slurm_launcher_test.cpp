@@ -116,7 +116,7 @@ TEST_F(SlurmCluster, EvaluatesCandidatesAsTasksOfArrays) {
     EXPECT_EQ(jobs.begun(name).size(), 1u) << name;
   }
   // An array may have six tasks here.
-  EXPECT_EQ(jobs.said_that("Slurm takes no"), false) << jobs.said;
+  EXPECT_EQ(jobs.said_that("Slurm accepts no"), false) << jobs.said;
   EXPECT_TRUE(fs::is_empty(jobs.folder / "batches"));
   EXPECT_TRUE(fs::is_empty(jobs.folder / "requests"));
   for (int i = 0; i < 50 && !fs::is_empty(jobs.folder / "logs"); ++i) {

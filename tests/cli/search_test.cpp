@@ -83,7 +83,7 @@ TEST_F(SearchCommand, DoesNotFollowATrajectoryFromElsewhere) {
     const ProgramOutcome outcome =
         search(arguments, std::string("AWS_SECRET_ACCESS_KEY=") + key + " OPENAI_API_KEY=" + key);
     EXPECT_EQ(outcome.exit_status, 2);
-    EXPECT_NE(outcome.output.find("which is not taken from a file"), std::string::npos)
+    EXPECT_NE(outcome.output.find("which is not taken from a trajectory"), std::string::npos)
         << outcome.output;
   }
   EXPECT_TRUE(server.requests().empty());
@@ -121,7 +121,7 @@ TEST_F(SearchCommand, EndsWithAnErrorWhereItGotNothing) {
   EXPECT_EQ(server.requests().size(), 3u);
 }
 
-TEST_F(SearchCommand, EndsWithTheFirstRoundThatBringsNothingAndHasItAnew) {
+TEST_F(SearchCommand, EndsWithTheFirstRoundThatBringsNothingAndRepeatsIt) {
   HttpServer useless([](int, const HttpRequest& request) { return prose(request); });
   const ProgramOutcome first = search(
       "s --problem softmax --branches 1 --replies openai --model one --base-url " + useless.url());
@@ -287,7 +287,7 @@ TEST_F(SearchCommand, TakesAHeaderBackOnTheCommandLine) {
                    asked)
                 .exit_status,
             2);
-  expect_bad("s --resume" + asked, "the headers \"X-A\", which is not taken from a file");
+  expect_bad("s --resume" + asked, "the headers \"X-A\", which is not taken from a trajectory");
   expect_bad("s --resume --header X-A" + asked, "expected \"NAME: VALUE\", or '' alone for none");
   EXPECT_EQ(search("s --resume --header ''" + asked).exit_status, 1);
 }

@@ -24,7 +24,7 @@ TEST(Agreement, SumsInAnotherOrderAgreeAndAnotherIndexOfAThousandDoes) {
   EXPECT_FALSE((Agreement{"y", Comparison::extreme, 0, 1, 999}.agrees()));
 }
 
-TEST(Agreement, ValuesLieOneBehindAnother) {
+TEST(Agreement, ValuesLieOneAfterAnother) {
   const Problem problem = sized_problem("matmul_fp16", {{"m", 3}, {"n", 5}, {"k", 100}});
   const ValuesInMemory own = values_in_memory(problem, StoredInputs::own_types);
   ASSERT_EQ(own.tensors.size(), 3u);

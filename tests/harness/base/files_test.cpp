@@ -73,7 +73,7 @@ TEST_F(Files, RefusesWhatIsNoRegularFile) {
             (folder_ / "absent").string() + ": cannot be opened: No such file or directory");
 }
 
-TEST_F(Files, WriteErrorsLeaveNothingBehind) {
+TEST_F(Files, WriteErrorsLeaveNothing) {
   const fs::path file = folder_ / "file";
   ASSERT_TRUE(write_file_atomically(file, "x").ok());
   EXPECT_FALSE(write_file_atomically(file / "below", "y").ok());

@@ -212,7 +212,7 @@ TEST_F(CapturedProgram, HasADeadline) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
-TEST_F(CapturedProgram, IsNotWaitedForBehindWhatItStarted) {
+TEST_F(CapturedProgram, IsNotWaitedForAfterWhatItStarted) {
   const auto begin = std::chrono::steady_clock::now();
   complaint("import os, time\nif os.fork() == 0:\n  time.sleep(60)\n  os._exit(0)\n");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
@@ -228,7 +228,7 @@ TEST_F(CapturedProgram, NeedsAGpu) {
   EXPECT_EQ(complaint("", std::chrono::seconds(30), false), "PyTorch sees no GPU");
 }
 
-TEST_F(CapturedProgram, LeavesNoFolderBehind) {
+TEST_F(CapturedProgram, LeavesNoFolder) {
   const auto folders = [] {
     std::size_t count = 0;
     for (const fs::directory_entry& entry : fs::directory_iterator(fs::temp_directory_path())) {

@@ -172,7 +172,7 @@ TEST_F(KeptJudges, LeaveTheGpuAfterAWhileWithoutWork) {
   EXPECT_TRUE(GpuLock::acquire(uuid, Clock::now() + 1s, nullptr));
 }
 
-TEST_F(KeptJudges, AreNoCompanyOfTheirOwnAndOthersAre) {
+TEST_F(KeptJudges, DoNotCountAsAnotherProcessAndOthersDo) {
   judge_of(evaluate());
   lists->compute.processes = {{1, 1000}};
   EXPECT_NE(evaluate().failure.find("computes on the GPU"), std::string::npos);

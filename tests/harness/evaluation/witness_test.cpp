@@ -87,7 +87,7 @@ TEST(Witness, WorkThatTheStampsDoNotSeeIsForged) {
   EXPECT_EQ(rejection->status, Status::forged_time);
 }
 
-TEST(Witness, CompanyShowsInTheLibrariesRuns) {
+TEST(Witness, AnotherProcessShowsInTheLibrariesRuns) {
   EXPECT_EQ(check_company(calibration(), runs_of(2700000)), std::nullopt);
   std::vector<RunTimes> other_memory = runs_of(2700000);
   for (RunTimes& run : other_memory) run.prepare_ns *= 3;

@@ -38,7 +38,7 @@ TEST(CommandLauncher, RefusesAPrefixWithoutItsProgram) {
   }
 }
 
-TEST(CommandLauncher, StartsAProgramBehindAPrefix) {
+TEST(CommandLauncher, StartsAProgramAfterAPrefix) {
   TemporaryFolder temporary("/tmp");
   Jobs jobs(temporary / "jobs");
   CommandTimes times{seconds(20), milliseconds(500), milliseconds(50)};

@@ -72,7 +72,7 @@ TEST(JobFolder, KnowsACutFile) {
     ASSERT_TRUE(write_file_atomically(path, text.substr(0, size)));
     const auto cut = folder->read_result(*key);
     ASSERT_FALSE(cut) << size;
-    EXPECT_NE(cut.error().message.find("cut short"), std::string::npos);
+    EXPECT_NE(cut.error().message.find("truncated"), std::string::npos);
   }
   // A job takes no such file for a result that is there already.
   ASSERT_TRUE(run_job(folder->path(), *key, judge));

@@ -116,7 +116,7 @@ TEST_F(SlurmCluster, EvaluatesCandidatesAsTasksOfArrays) {
     EXPECT_EQ(jobs.begun(name).size(), 1u) << name;
   }
   // An array may have six tasks here.
-  EXPECT_EQ(jobs.said_that("Slurm takes no"), false) << jobs.said;
+  EXPECT_EQ(jobs.said_that("Slurm accepts no"), false) << jobs.said;
   EXPECT_TRUE(fs::is_empty(jobs.folder / "batches"));
   EXPECT_TRUE(fs::is_empty(jobs.folder / "requests"));
   for (int i = 0; i < 50 && !fs::is_empty(jobs.folder / "logs"); ++i) {
@@ -126,7 +126,7 @@ TEST_F(SlurmCluster, EvaluatesCandidatesAsTasksOfArrays) {
   EXPECT_EQ((*launcher)->evaluate(named("plain_9"), {}).toolchain.substr(0, 10), "made up on");
 }
 
-TEST_F(SlurmCluster, SubmitsAnewWhatLeavesNoWholeResult) {
+TEST_F(SlurmCluster, SubmitsAgainWhatLeavesNoWholeResult) {
   Jobs jobs(*home / "again");
   auto launcher = jobs.open();
   ASSERT_TRUE(launcher) << launcher.error().message;
@@ -298,8 +298,8 @@ TEST_F(SlurmCluster, LooksOnceWhetherNodesSeeTheFolder) {
   ASSERT_TRUE(launcher) << launcher.error().message;
   EXPECT_TRUE((*launcher)->check_nodes(seconds(30)));
   EXPECT_TRUE((*launcher)->check_nodes(seconds(30)));
-  EXPECT_EQ(jobs.said.find("looks whether the nodes see"),
-            jobs.said.rfind("looks whether the nodes see"))
+  EXPECT_EQ(jobs.said.find("checks whether the nodes see"),
+            jobs.said.rfind("checks whether the nodes see"))
       << jobs.said;
   EXPECT_EQ(jobs_left(), 0);
   // No node is free: nobody knows, and nothing is left.
@@ -456,7 +456,7 @@ TEST_F(SlurmCluster, IsWhereASearchIsInterruptedAndGoesOn) {
 }
 
 /// Where Slurm pre-empts by cancelling, and where it would put the job back but ours forbid it.
-TEST_F(SlurmCluster, SubmitsAnewWhatIsPreempted) {
+TEST_F(SlurmCluster, SubmitsAgainWhatIsPreempted) {
   const auto preempted = [&](const std::string& partition, const std::string& node,
                              const std::string& candidate, int tries) {
     Jobs jobs(*home / (partition + ".jobs"));
@@ -578,14 +578,14 @@ TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
     EXPECT_EQ(failure, "");
     EXPECT_EQ(jobs.begun(name).size(), 1u) << name;
   }
-  EXPECT_TRUE(jobs.said_that("Slurm takes no job now")) << jobs.said;
+  EXPECT_TRUE(jobs.said_that("Slurm accepts no jobs now")) << jobs.said;
 }
 
 // The last, since it waits for Slurm's minute.
-TEST_F(SlurmCluster, SubmitsAnewWhatTimedOut) {
+TEST_F(SlurmCluster, SubmitsAgainWhatTimedOut) {
   EXPECT_EQ(timeout.get(), "");
   EXPECT_EQ(timed_out->begun("hangs_1").size(), 2u);
-  EXPECT_TRUE(timed_out->said_that("was not done in its time (--time 1 gives it so much)"))
+  EXPECT_TRUE(timed_out->said_that("did not finish in its time (--time 1)"))
       << timed_out->said;
 }
 

@@ -101,7 +101,7 @@ TEST(Isolate, DeathInTheMiddleOfAReportIsNoSuccess) {
   EXPECT_EQ(outcome.code, SIGKILL);
 }
 
-TEST(Isolate, AChildThatHangsBehindItsReportIsKilled) {
+TEST(Isolate, AChildThatHangsAfterItsReportIsKilled) {
   ChildCommand command = child({"close-and-hang"});
   command.exit_deadline = 200ms;
   const auto begin = Clock::now();

@@ -25,7 +25,7 @@ TEST(Definitions, WhatIsRecordedAgreesWithPyTorch) {
   for (const DefinitionRow& row : record->rows) EXPECT_TRUE(row.agrees()) << row.problem;
 }
 
-TEST(Definitions, ARowMeasuredAnewTakesThePlaceOfTheOldOne) {
+TEST(Definitions, ARowMeasuredAgainReplacesTheOldOne) {
   const TemporaryFolder root;
   DefinitionsRecord record = *load_definitions(committed / "definitions.json");
   const Result<fs::path> path = record_definitions(root.path(), record);

@@ -81,7 +81,7 @@ TEST(Noise, RecordsWithoutSamplesAreRefused) {
   EXPECT_FALSE(noise_from_json(json, "noise.json").ok());
 }
 
-TEST(Noise, RowsMeasuredAnewReplaceTheOld) {
+TEST(Noise, RowsMeasuredAgainReplaceTheOld) {
   const TemporaryFolder folder;
   NoiseRow other = row(1, 0);
   other.subject = "another";

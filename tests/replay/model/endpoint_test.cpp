@@ -47,13 +47,13 @@ TEST(Endpoint, OfARecordingIsNotTakenFromIt) {
   EXPECT_TRUE(refusal(foreign).starts_with(
       "error: model one: the trajectory was recorded with the base URL "
       "\"https://evil.example/v1\", "
-      "which is not taken from a file: say it, or another, by --base-url or in "))
+      "which is not taken from a trajectory: give it, or another, by --base-url or in "))
       << refusal(foreign);
   EndpointWish wish;
   wish.base_url = "https://mine.example/v1";
   EXPECT_NE(refusal(foreign, wish)
                 .find("the key variable \"AWS_SECRET_ACCESS_KEY\", which is not "
-                      "taken from a file: say it, or another, by --key-variable"),
+                      "taken from a trajectory: give it, or another, by --key-variable"),
             std::string::npos)
       << refusal(foreign, wish);
   wish.key_variable = "";

@@ -497,11 +497,11 @@ TEST(OpenAi, NamesAnotherProtocolAndAWrongAddress) {
     return HttpAnswer{"308 Moved", "Location: https://new.example.com/v1/chat/completions?a=b\r\n",
                       ""};
   });
-  EXPECT_NE(
-      ask(moved.url(), 1)
-          .interruption->message.find(
-              "it sends on to https://new.example.com/v1/chat/completions, and no key follows"),
-      std::string::npos)
+  EXPECT_NE(ask(moved.url(), 1)
+                .interruption->message.find(
+                    "it redirects to https://new.example.com/v1/chat/completions, and the key is "
+                    "not sent there"),
+            std::string::npos)
       << ask(moved.url(), 1).interruption->message;
 }
 

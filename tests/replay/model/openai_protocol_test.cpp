@@ -73,7 +73,7 @@ TEST(OpenAiProtocol, NoticesALimitThatIsIgnored) {
   EXPECT_FALSE(openai_protocol(endpoint, 0)->adapt_to_reply(reply)) << "no limit was asked for";
 }
 
-TEST(OpenAiProtocol, KnowsWhatAnotherTryCanMend) {
+TEST(OpenAiProtocol, KnowsWhatARetryCanFix) {
   const Endpoint endpoint = endpoint_at("https://a/v1");
   const auto protocol = openai_protocol(endpoint, 0);
   for (const long status : {408, 409, 425, 429, 500, 503}) {

@@ -129,7 +129,7 @@ const Forgery forgeries[] = {
     {"kernel", "\"yours\"", "kernel: 'yours', but the reply's plan says 'mine'"},
     {"sha256", "\"0123\"", "sha256: expected 64 hexadecimal digits"},
     {"seeds", "[1, 2]", "seeds: 2, but a verdict needs 5"},
-    {"seeds", "[1, 2, 3, 4, 4]", "seeds: one is there twice"},
+    {"seeds", "[1, 2, 3, 4, 4]", "seeds: one appears twice"},
     {"message", "\"all good\"", "message: a kernel that passed has none"},
     {"strict", "false", "badges: strict is missing"},
     {"badge_notes", "\"robust: shifted\"", "badge_notes: they say why robust was refused"},

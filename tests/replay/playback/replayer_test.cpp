@@ -194,7 +194,7 @@ TEST_F(ExactReplay, NamesWhatHappenedToTheFile) {
   const std::vector<std::string> lines = lines_of(recorded);
   EXPECT_EQ(
       difference(recorded.substr(0, recorded.size() - 1)),
-      "truncated: the last line is not whole. `rekernel search --resume` cuts it off and goes on");
+      "truncated: the last line is incomplete. `rekernel search --resume` cuts it off and goes on");
   std::vector<std::string> edited = lines;
   edited.pop_back();
   EXPECT_EQ(difference(joined(edited)),

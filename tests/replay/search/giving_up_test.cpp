@@ -92,7 +92,7 @@ TEST_F(BadReplies, EndTheSearchWhereNoIdeasCome) {
       << status_text(*status, {});
 }
 
-TEST_F(BadReplies, EndTheSearchBehindARoundWithoutAKernel) {
+TEST_F(BadReplies, EndTheSearchAfterARoundWithoutAKernel) {
   std::string text;
   for (const unsigned arrival : {0u, 1u, 2u}) {
     std::filesystem::remove(path);
@@ -114,14 +114,14 @@ TEST_F(BadReplies, EndALongRoundBeforeAllOfItIsAsked) {
   ProseModel model(kernels);
   const SearchEnd end = run(header_of(1, 8), model);
   EXPECT_EQ(end.note,
-            "round 1: asked for 16 kernels, none of the first 12 replies was of use; the "
+            "round 1: asked for 16 kernels, none of the first 12 replies was usable; the "
             "last, to r1.i1.b4 of model one, which begins \"I would rather not.\": " +
                 std::string(no_code));
   EXPECT_EQ(model.asked.size(), 13u);
   EXPECT_EQ(replayed(), end.note);
 }
 
-TEST_F(BadReplies, DoNotEndARoundThatBroughtOneOfUse) {
+TEST_F(BadReplies, DoNotEndARoundThatBroughtAUsableOne) {
   ProseModel last_is_good({".i1.b1", ".i1.b2", ".i2.b1"});
   EXPECT_EQ(run(header_of(1), last_is_good).reason, "rounds");
   EXPECT_EQ(replayed(), "");
@@ -131,7 +131,7 @@ TEST_F(BadReplies, DoNotEndARoundThatBroughtOneOfUse) {
   EXPECT_EQ(replayed(), "");
 }
 
-TEST_F(BadReplies, AreAskedForAnewByTheRunThatResumes) {
+TEST_F(BadReplies, AreAskedForAgainByTheRunThatResumes) {
   ProseModel prose(kernels);
   run(header_of(2), prose);
   const std::string ended = read_text(path);
@@ -221,7 +221,7 @@ TEST_F(BadReplies, EndNoSearchThatIsRecordedOtherwise) {
   EXPECT_EQ(replayed(), "");
 }
 
-TEST_F(BadReplies, AreNoReasonWhereOneWasOfUse) {
+TEST_F(BadReplies, AreNoReasonWhereOneWasUsable) {
   ProseModel model({".i1.b1", ".i1.b2", ".i2.b1"});
   run(header_of(1), model);
   const std::string text = read_text(path);

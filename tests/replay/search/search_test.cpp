@@ -410,7 +410,7 @@ TEST(Search, StopsWhenAPersonWantsNoNewRequestAndReplaysThat) {
   EXPECT_EQ(replay.search.stop_reason, "stopped");
 }
 
-TEST(Search, GoesOnBehindAStopAsIfItHadNotStopped) {
+TEST(Search, GoesOnAfterAStopAsIfItHadNotStopped) {
   TemporaryFolder folder;
   Header header = small_header(1);
   const auto seed = testing::candidate_from_text(testing::kernel_reply("seed"),
@@ -473,7 +473,7 @@ TEST(Search, FollowsAPlanForTheRoundBeforeWhichItStopped) {
   EXPECT_FALSE(replay.interruption) << replay.interruption->message;
 }
 
-TEST(Search, GoesOnUnchangedBehindAPersonsStopAndNotBehindItsLimit) {
+TEST(Search, GoesOnUnchangedAfterAPersonsStopAndNotAfterItsLimit) {
   TemporaryFolder folder;
   record_stopped_search(folder / "t.jsonl");
   FakeEvaluator evaluator;

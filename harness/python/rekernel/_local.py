@@ -1,0 +1,112 @@
+"""A service on this machine, started where none runs."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any, Mapping, Optional, Sequence
+
+from rekernel._protocol import Answer, RekernelError
+from rekernel.client import Client
+
+_lock = threading.Lock()
+_client: Optional[Client] = None
+
+
+def program() -> str:
+    """The program ``rekernel``: the environment's ``REKERNEL_PROGRAM``, else the wheel's, else the checkout's build,
+    else what the shell finds. Raises RekernelError where there is none."""
+    named = os.environ.get("REKERNEL_PROGRAM")
+    here = Path(__file__).resolve().parent
+    candidates = [named, here / "bin" / "rekernel", here.parents[2] / "build" / "rekernel", shutil.which("rekernel")]
+    for candidate in candidates:
+        if candidate and os.access(candidate, os.X_OK):
+            return str(candidate)
+    raise RekernelError("no program rekernel: build it with ./run, or name it in REKERNEL_PROGRAM")
+
+
+class Service:
+    """A service that this process started. ``address``; ``stop()``; a context manager."""
+
+    def __init__(self, process: "subprocess.Popen[str]", address: str):
+        self.process = process
+        self.address = address
+
+    def stop(self, timeout: float = 60) -> None:
+        """Lets what runs come to its end; the rest stays in the store."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def __enter__(self) -> "Service":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def start_service(
+    options: Sequence[str] = (), listen: str = "127.0.0.1:0", log: Optional[os.PathLike[str]] = None
+) -> Service:
+    """Starts ``rekernel serve`` with these options and waits until it listens. Raises RekernelError, with what it said,
+    where it does not start. ``log``: the file that its log is appended to."""
+    command = [program(), "serve", "--listen", listen, *options]
+    with open(log, "ab") if log else open(os.devnull, "wb") as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors if log else subprocess.PIPE,
+            text=True,
+        )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line.startswith("listening on "):
+        said = process.stderr.read() if process.stderr else ""
+        process.wait()
+        raise RekernelError(f"{' '.join(command)} ended with status {process.returncode}: {said.strip()}")
+    if process.stderr is not None:
+        # Nobody reads it any more, and it must not fill up.
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+    return Service(process, line.removeprefix("listening on ").strip())
+
+
+def local_client() -> Client:
+    """The client of the environment's ``REKERNEL_SERVICE``, else of a service that this process starts, once, and stops
+    at its end. A service of another process on the same store is no error: then that one is used, if it listens at
+    the usual place."""
+    global _client
+    with _lock:
+        if _client is None:
+            _client = _connected()
+        return _client
+
+
+def _connected() -> Client:
+    if os.environ.get("REKERNEL_SERVICE"):
+        return Client()
+    usual = Client()
+    try:
+        usual.service()
+        return usual
+    except RekernelError:
+        pass
+    options = os.environ.get("REKERNEL_SERVE_OPTIONS", "").split()
+    service = start_service(options)
+    atexit.register(service.stop)
+    return Client(service.address)
+
+
+def evaluate(
+    source: Optional[str] = None, *, problem: str, plan: Optional[Mapping[str, Any]] = None, **fields: Any
+) -> Answer:
+    """Judges one candidate, on the service that is there or on one that is started: see Client.evaluate."""
+    return local_client().evaluate(source, problem=problem, plan=plan, **fields)

@@ -1,0 +1,162 @@
+"""The package: rewards by their formulas, the async client, what it imports, the service that it starts."""
+
+import asyncio
+import math
+import os
+import subprocess
+import sys
+import unittest
+
+from running_service import PLAN, ROOT, ServiceTest, source, submission
+
+import rekernel
+
+
+def verdict(status="passed", median=100, reference=200, light=50, badges=("strict",), **more):
+    times = {}
+    if median is not None:
+        times = {
+            "median_ns": median,
+            "percent_of_speed_of_light": 100 * light / median,
+            "references": [{"id": "r", "median_ns": reference, "percent": {"value": 100 * reference / median}}],
+        }
+    body = {"kind": "verdict", "status": status, "badges": list(badges), "times": times, "judged_by": {}, **more}
+    return rekernel.Answer.of({"id": "1", "state": "answered", "answer": body})
+
+
+class Rewards(unittest.TestCase):
+    def test_each_shape_is_its_formula(self):
+        for shape, reward in (
+            ("speedup", 2.0),
+            ("log_speedup", 1.0),
+            ("speed_of_light", 0.5),
+            ("correct", 0.0),
+            ("sol_score", 1 / (1 + 50 / 150)),
+        ):
+            self.assertAlmostEqual(rekernel.Reward(shape, correct=0.0)(verdict()), reward, msg=shape)
+        score = rekernel.Reward("sol_score", correct=0.0)
+        self.assertAlmostEqual(score(verdict(median=200)), 0.5)
+        self.assertAlmostEqual(score(verdict(median=50)), 1.0)
+        self.assertEqual(score(verdict(median=60, reference=40)), 0.0)
+
+    def test_caps_floors_and_gates(self):
+        self.assertEqual(rekernel.Reward(cap=1.5)(verdict()), 1.8)
+        self.assertEqual(rekernel.Reward(least=3)(verdict()), 0.3)
+        self.assertEqual(rekernel.Reward(needs=("robust",), ungated=0.1)(verdict()), 0.1)
+        self.assertEqual(rekernel.Reward(wrong=-1)(verdict("wrong_result")), -1)
+        self.assertEqual(rekernel.Reward(not_compiled=-2)(verdict("compile_failed")), -2)
+
+    def test_what_is_no_verdict_is_never_a_number_by_itself(self):
+        lost = rekernel.Answer.of({"id": "1", "state": "answered", "answer": {"kind": "machine_error", "code": "x"}})
+        with self.assertRaises(rekernel.MachineError):
+            rekernel.Reward()(lost)
+        self.assertTrue(math.isnan(rekernel.Reward(on_machine_error=math.nan)(lost)))
+        for answer in (verdict("compiles", median=None), verdict(median=None), verdict(judged_by={"made_up": True})):
+            with self.assertRaises(ValueError):
+                rekernel.Reward()(answer)
+
+    def test_advantages_leave_lost_ones_out(self):
+        self.assertEqual(rekernel.group_advantages([1.0, 3.0, math.nan]), [-1.0, 1.0, 0.0])
+        self.assertEqual(rekernel.group_advantages([2.0, 2.0]), [0.0, 0.0])
+        self.assertEqual(rekernel.group_advantages([1.0, 4.0], scale=False), [-1.5, 1.5])
+
+
+def reply(text):
+    return f"```cuda\n{source(text)}__global__ void k(float* y) {{}}\n```\n```json\n" + '{"launches": []}\n```\n'
+
+
+class Trainers(ServiceTest):
+    def setUp(self):
+        super().setUp()
+        self.function = rekernel.reward_function(rekernel.Reward(allow_made_up=True), client=self.serve().client())
+
+    def test_trl(self):
+        rewards = self.function(
+            prompts=["p"] * 3,
+            completions=[
+                reply("a"),
+                [{"role": "assistant", "content": reply("b")}],
+                reply("x") + "// made-up: wrong_result",
+            ],
+            problem=["softmax"] * 3,
+            completion_ids=[[1]] * 3,
+        )
+        self.assertEqual(len(rewards), 3)
+        self.assertGreater(rewards[0], 0.3)
+        self.assertEqual(rewards[2], 0.0)
+        lost = self.function(prompts=["p"], completions=[reply("y") + "// made-up: device_lost "], problem=["softmax"])
+        self.assertEqual(lost, [None])
+
+    def test_verl(self):
+        by_name = self.function(
+            data_source="d", solution_str=reply("a"), ground_truth=None, extra_info={"problem": "softmax"}
+        )
+        self.assertEqual(by_name, self.function("d", reply("a"), "softmax", None))
+
+    def test_openrlhf(self):
+        result = self.function(["prompt" + reply("a")], ["prompt"], ["softmax"])
+        self.assertEqual(result["rewards"], [self.function("d", reply("a"), "softmax")])
+
+
+class Package(ServiceTest):
+    def test_imports_the_standard_library_alone(self):
+        loaded = subprocess.run(
+            [
+                sys.executable,
+                "-I",
+                "-c",
+                "import sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules); "
+                "import rekernel; print(*{name.split('.')[0] for name in set(sys.modules) - before})",
+                str(ROOT / "harness" / "python"),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        foreign = set(loaded.stdout.split()) - set(sys.stdlib_module_names) - {"rekernel"}
+        self.assertEqual(foreign, set())
+
+    def test_a_service_is_started_where_none_runs_and_goes_with_its_starter(self):
+        script = (
+            "import rekernel, sys; answer = rekernel.evaluate('// x', plan={}, problem='softmax'); "
+            "print(answer.status, rekernel.local_client().address)"
+        )
+        environment = dict(
+            os.environ,
+            PYTHONPATH=str(ROOT / "harness" / "python"),
+            REKERNEL_SERVICE="",
+            REKERNEL_SERVE_OPTIONS=f"--made-up-judge 0 --store {self.folder}/store",
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        status, address = done.stdout.split()
+        self.assertEqual(status, "passed")
+        with self.assertRaises(rekernel.Unreachable):
+            rekernel.Client(address).request(rekernel._protocol.service())
+
+    def test_five_hundred_wait_at_once(self):
+        service = self.serve("--made-up-devices", "4")
+
+        async def ask():
+            async with rekernel.AsyncClient(service.address) as client:
+                return await asyncio.gather(
+                    *(client.evaluate(source(str(i)), plan=PLAN, problem="softmax") for i in range(500))
+                )
+
+        answers = asyncio.run(ask())
+        self.assertTrue(all(answer.passed for answer in answers))
+        self.assertEqual(len({answer.id for answer in answers}), 500)
+
+    def test_over_a_unix_socket(self):
+        service = self.serve(listen=f"unix:{self.folder}/socket")
+
+        async def ask():
+            async with rekernel.AsyncClient(service.address) as client:
+                return await client.evaluate_many([submission("a"), submission("b")])
+
+        self.assertTrue(all(answer.passed for answer in asyncio.run(ask())))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,156 @@
+"""Faults at random: clients that vanish, flood and send half a body, devices that fail, a service that is killed.
+Nothing accepted may be lost, no key may have two answers, no failure of the machine may be a verdict.
+
+soak.py --seconds 1800 [--seed 7]
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from running_service import PLAN, RunningService, source
+
+import rekernel
+
+WORDS = [""] * 120 + ["wrong_result"] * 20 + ["compile_failed"] * 20 + ["machine_failure", "device_lost"]
+EXPECTED = {
+    "": ("verdict", "passed"),
+    "wrong_result": ("verdict", "wrong_result"),
+    "compile_failed": ("verdict", "compile_failed"),
+}
+
+
+class Soak:
+    def __init__(self, folder, seconds, seed):
+        self.folder, self.until, self.chance = folder, time.monotonic() + seconds, random.Random(seed)
+        self.lock, self.accepted, self.told, self.complaints = threading.Lock(), {}, {}, []
+        self.deaths = 0
+        self.service = self.start()
+        self.port = self.service.address.rsplit(":", 1)[1]
+
+    def start(self, listen="127.0.0.1:0"):
+        return RunningService(
+            self.folder,
+            ("--made-up-devices", "3", "--made-up-failures", "0.002", "--tries", "4"),
+            listen,
+            ("--made-up-judge", "1"),
+        )
+
+    def running(self):
+        return time.monotonic() < self.until
+
+    def draw(self, choices):
+        with self.lock:
+            return self.chance.choice(choices)
+
+    def check(self, key, word, answer):
+        """An answer against what was told before and what the code asked for."""
+        with self.lock:
+            if self.told.setdefault(key, answer.body) != answer.body:
+                self.complaints.append(f"{key} has two answers: {self.told[key]} and {answer.body}")
+        kind, status = EXPECTED.get(word, (None, ""))
+        lost = answer.kind in ("machine_error", "quarantined")
+        if lost and (answer.status or "times" in answer.body):
+            self.complaints.append(f"{key}: a failure of the machine looks like a verdict: {answer.body}")
+        if not lost and (kind, status) != (answer.kind, answer.status):
+            self.complaints.append(f"{key}: expected {kind} {status}, got {answer.kind} {answer.status}")
+
+    def ask(self, name):
+        client = rekernel.Client(f"127.0.0.1:{self.port}")
+        number = 0
+        while self.running():
+            number += 1
+            word = self.draw(WORDS)
+            key = f"{name} {number}"
+            request = rekernel._protocol.submit(
+                {"problem": "softmax", "source": source(key, word), "plan": PLAN}, 5, key
+            )
+            for _ in range(self.draw([1, 1, 2])):  # some ask again with the same key
+                try:
+                    answer = rekernel.Answer.of(client.request(request, 20))
+                except rekernel.RekernelError:
+                    continue
+                with self.lock:
+                    if self.accepted.setdefault(key, (answer.id, word)) != (answer.id, word):
+                        self.complaints.append(f"{key} names two evaluations")
+                if answer.answered:
+                    self.check(key, word, answer)
+        client.close()
+
+    def disturb(self):
+        body = json.dumps({"problem": "softmax", "source": "x" * 3000, "plan": PLAN}).encode()
+        head = b"POST /v1/evaluations?wait=60 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        while self.running():
+            try:
+                with socket.create_connection(("127.0.0.1", int(self.port)), 5) as connection:
+                    how = self.draw(["half", "billion", "vanish", "many", "nonsense"])
+                    if how == "half":
+                        connection.sendall(
+                            head + f"Content-Length: {len(body)}\r\n\r\n".encode() + body[: len(body) // 2]
+                        )
+                    elif how == "billion":
+                        connection.sendall(head + b"Content-Length: 1000000000\r\n\r\n" + b"x" * 10_000)
+                    elif how == "vanish":
+                        connection.sendall(head + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+                    elif how == "many":
+                        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
+                    else:
+                        connection.sendall(bytes(self.draw(range(256)) for _ in range(200)))
+            except OSError:
+                pass
+            time.sleep(0.01)
+
+    def kill(self):
+        while self.running():
+            time.sleep(self.draw([0.5, 1.0, 2.0, 4.0]))
+            self.service.kill()
+            self.deaths += 1
+            self.service = self.start(f"127.0.0.1:{self.port}")
+
+    def run(self):
+        threads = [threading.Thread(target=self.ask, args=(f"client {i}",)) for i in range(8)]
+        threads += [threading.Thread(target=self.disturb), threading.Thread(target=self.kill)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        client = self.service.client()
+        for key, (evaluation, word) in self.accepted.items():
+            try:
+                self.check(key, word, client.wait(evaluation, 60))
+            except (rekernel.RekernelError, TimeoutError) as error:
+                self.complaints.append(f"{key} was accepted and is lost: {error}")
+        with open(f"/proc/{self.service.process.pid}/status", encoding="ascii") as status:
+            memory = next(line for line in status if line.startswith("VmRSS"))
+        print(
+            f"{len(self.accepted)} evaluations, {self.deaths} deaths, {len(self.complaints)} complaints, "
+            f"{' '.join(memory.split())}"
+        )
+        for complaint in self.complaints[:20]:
+            print(complaint)
+        self.service.__exit__()
+        return 1 if self.complaints or not self.accepted or not self.deaths else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1800)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="rekernel-soak.", dir=memory))
+    try:
+        return Soak(folder, options.seconds, options.seed).run()
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,5 +1,3 @@
-#include "harness/cli/command.h"
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <iostream>

@@ -8,6 +8,7 @@
 #include "harness/base/utf8.h"
 #include "harness/capture/capture.h"
 #include "harness/cli/command.h"
+#include "harness/cli/dataset.h"
 #include "harness/cli/evaluators.h"
 #include "harness/dataset/submissions.h"
 #include "harness/gpu/identity.h"

@@ -2,6 +2,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/dataset.h"
 #include "harness/dataset/judge_rows.h"
 #include "harness/gpu/choice.h"
 #include "harness/project/root.h"

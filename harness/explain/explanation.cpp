@@ -13,13 +13,6 @@ namespace rekernel {
 
 namespace {
 
-/// What a check by the compiler found, as the judge would call it.
-Status status_of(const CompilerWords& failure) {
-  if (failure.text.find(": launches[") != std::string::npos) return Status::invalid_plan;
-  if (failure.text.starts_with("not compiled within")) return Status::timed_out;
-  return Status::compile_failed;
-}
-
 const Problem* problem_of(const Explanation& explanation) {
   if (!explanation.subject.candidate) return nullptr;
   const Result<const Problem*> known = known_problem(explanation.subject.candidate->problem);
@@ -32,13 +25,16 @@ std::string compile_part(const Explanation& explanation, const TableFormat& form
   }
   std::string text;
   for (const CompilerWords& failure : compile_failures(explanation.checks)) {
-    text += to_string(status_of(failure)) + (" for " + joined(failure.targets)) + ": " +
+    text += to_string(failure.status) + (" for " + joined(failure.targets)) + ": " +
             told_message(failure.text);
   }
   for (const CompilerWords& warnings : compile_warnings(explanation.checks)) {
     text += "warnings for " + joined(warnings.targets) + ":\n" + quoted_lines(warnings.text);
   }
   if (!explanation.uses.empty()) text += format.shown(launch_table(explanation.uses));
+  for (const std::string& line : chip_lines(explanation.uses)) {
+    text += wrapped(line, page_columns, 2) + "\n";
+  }
   for (const std::string& line : launch_refusals(explanation.uses)) {
     text += wrapped("cannot be launched: " + line, page_columns, 2) + "\n";
   }
@@ -98,7 +94,7 @@ std::vector<const Advice*> advice_in(const Explanation& explanation) {
   const Subject& subject = explanation.subject;
   if (!subject.refusal.empty()) add(Status::invalid_plan, "", subject.refusal);
   for (const CompilerWords& failure : compile_failures(explanation.checks)) {
-    add(status_of(failure), "", failure.text);
+    add(failure.status, "", failure.text);
   }
   for (const std::string& line : launch_refusals(explanation.uses)) {
     add(Status::invalid_plan, "", line);
@@ -113,10 +109,19 @@ std::string explanation_text(const Explanation& explanation, const TableFormat& 
   const Subject& subject = explanation.subject;
   std::string text = one_line(subject.name + ": " + subject.place, 1000) + "\n";
   text += candidate_part(subject);
-  if (!subject.refusal.empty()) text += "invalid_plan: " + told_message(subject.refusal);
+  const bool recorded =
+      std::any_of(subject.verdicts.begin(), subject.verdicts.end(),
+                  [&](const Verdict& one) { return one.message == subject.refusal; });
+  if (!subject.refusal.empty() && !recorded) {
+    text += "invalid_plan: " + told_message(subject.refusal);
+  }
   text += compile_part(explanation, format);
   for (const Verdict& verdict : subject.verdicts) {
     text += verdict_text(verdict, problem_of(explanation));
+    // What compiling says today is told in full already.
+    if (explanation.checks.empty() && verdict.message.find('\n') != std::string::npos) {
+      text += quoted_lines(visible_lines(verdict.message, 64u << 10));
+    }
   }
   if (subject.verdicts.empty() && subject.candidate) {
     text += "verdict: none is recorded; `--evaluate` makes one on this machine's GPU\n";

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
@@ -124,6 +125,24 @@ Table launch_table(const std::vector<LaunchUse>& uses) {
          fit ? percent_text(100.0 * fit->share()) : "–", fit ? joined(fit->limited_by) : "–"});
   }
   return table;
+}
+
+std::vector<std::string> chip_lines(const std::vector<LaunchUse>& uses) {
+  std::vector<std::string> lines;
+  std::set<std::string> told;
+  for (const LaunchUse& use : uses) {
+    const std::optional<ComputeCapability> capability = capability_of(use.target);
+    const std::optional<ChipLimits> chip =
+        capability ? chip_limits(*capability) : std::optional<ChipLimits>();
+    if (!chip || !told.insert(use.target).second) continue;
+    lines.push_back(
+        "a multiprocessor of " + use.target + " has " + std::to_string(chip->registers) +
+        " registers, " + std::to_string(chip->shared_bytes) +
+        " bytes of shared memory (a block at most " + std::to_string(chip->shared_bytes_per_block) +
+        "), " + std::to_string(chip->max_warps) + " warps, " + std::to_string(chip->max_blocks) +
+        " blocks");
+  }
+  return lines;
 }
 
 std::vector<std::string> launch_notes(const std::vector<LaunchUse>& uses) {

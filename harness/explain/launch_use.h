@@ -31,6 +31,8 @@ std::vector<LaunchUse> launch_uses(const Candidate& candidate,
                                    const std::vector<CompileCheck>& checks);
 
 Table launch_table(const std::vector<LaunchUse>& uses);
+/// What each of their targets has, a line each.
+std::vector<std::string> chip_lines(const std::vector<LaunchUse>& uses);
 /// What in them costs time: spills, local memory, few resident warps; a line each, once for all
 /// targets that have it.
 std::vector<std::string> launch_notes(const std::vector<LaunchUse>& uses);

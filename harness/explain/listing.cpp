@@ -19,7 +19,6 @@
 #include "harness/gpu/library.h"
 #include "harness/process/sandbox.h"
 #include "harness/process/system_calls.h"
-#include "harness/process/tool.h"
 #include "harness/project/scratch_folder.h"
 
 namespace rekernel {
@@ -99,6 +98,15 @@ Fields listing_request(const Candidate& candidate, const Problem& problem,
   return request;
 }
 
+/// The limits of a compile-worker.
+ChildCommand isolated_command() {
+  ChildCommand command;
+  command.deadline = compile_deadline;
+  command.limits.processor_time = compile_deadline / 3;
+  command.limits.address_space_bytes = memory_of_lister;
+  return command;
+}
+
 /// nvdisasm on PATH, or in the toolkit; empty where there is none.
 std::string find_disassembler() {
   std::vector<std::string> folders;
@@ -124,12 +132,9 @@ Result<Listing> make_listing(const Candidate& candidate, const std::string& targ
   }
   const Result<const Problem*> problem = known_problem(candidate.problem);
   if (!problem) return problem.error();
-  ChildCommand command;
+  ChildCommand command = isolated_command();
   command.arguments = {own_executable(), "listing-worker"};
   command.input = joined_fields(listing_request(candidate, **problem, target));
-  command.deadline = compile_deadline;
-  command.limits.processor_time = compile_deadline;
-  command.limits.address_space_bytes = memory_of_lister;
   const Result<ChildOutcome> child = run_sandboxed(command, SandboxDevices::none);
   if (!child) return child.error();
   const std::optional<Fields> answer = split_fields(child->result);
@@ -188,13 +193,23 @@ Result<std::string> disassembled(const Listing& listing) {
   if (Result<Ok> written = write_file_atomically(cubin, listing.cubin); !written) {
     return written.error();
   }
-  ToolCommand tool;
-  tool.arguments = {program, "--print-line-info", cubin.string()};
-  tool.deadline = compile_deadline;
-  const Result<ToolOutcome> outcome = run_tool(tool);
+  // It reads what was made of a stranger's source: as isolated as the compiler. A child answers on
+  // its result pipe.
+  ChildCommand command = isolated_command();
+  const std::string result = std::to_string(result_descriptor);
+  command.arguments = {"/bin/sh", "-c", "exec \"$0\" --print-line-info \"$1\" >&" + result, program,
+                       cubin.string()};
+  SandboxAdditions additions;
+  additions.readable = {fs::path(program).parent_path().string()};
+  // Seen wherever it lies; nothing can be written there, by the limit on files.
+  additions.writable = {folder->path().string()};
+  const Result<ChildOutcome> outcome = run_sandboxed(command, SandboxDevices::none, additions);
   if (!outcome) return outcome.error();
-  if (!outcome->good()) return Error{program + ": " + outcome->last_words};
-  return visible_lines(outcome->output, longest_listing);
+  if (outcome->end != ChildOutcome::End::exited || outcome->code != 0) {
+    return Error{program + " failed" +
+                 (outcome->last_words.empty() ? "" : ": " + outcome->last_words)};
+  }
+  return visible_lines(outcome->result, longest_listing);
 }
 
 int run_listing_worker() {

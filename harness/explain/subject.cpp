@@ -109,6 +109,13 @@ Result<Verdict> verdict_in(const json::object& record, const std::string& where)
   return verdict;
 }
 
+/// From the project's root where it lies there.
+std::string shown_path(const fs::path& root, const fs::path& path) {
+  const fs::path relative = path.lexically_relative(root);
+  const bool inside = !relative.empty() && *relative.begin() != "..";
+  return (inside ? relative : path).string();
+}
+
 }  // namespace
 
 Result<Subject> subject_in_folder(const fs::path& root, const std::string& what) {
@@ -121,7 +128,7 @@ Result<Subject> subject_in_folder(const fs::path& root, const std::string& what)
                  "committed kernel, or a search and a candidate of it"};
   }
   Subject subject;
-  subject.place = folder->string();
+  subject.place = shown_path(root, *folder);
   Result<Candidate> candidate = load_candidate(*folder);
   if (!candidate) {
     subject.name = folder->filename().string();
@@ -149,7 +156,7 @@ Result<Subject> subject_of_search(const fs::path& root, const std::string& searc
   }
   Subject subject;
   subject.name = events->header->name + " " + id;
-  subject.place = path.string();
+  subject.place = shown_path(root, path);
   Result<Candidate> candidate = candidate_of(*events, id, path);
   if (candidate) {
     subject.candidate = std::move(*candidate);
@@ -157,7 +164,7 @@ Result<Subject> subject_of_search(const fs::path& root, const std::string& searc
     subject.refusal = candidate.error().message;
   }
   if (events->evaluation) {
-    Result<Verdict> verdict = verdict_in(*events->evaluation, path.string() + ": evaluation " + id);
+    Result<Verdict> verdict = verdict_in(*events->evaluation, subject.place);
     if (!verdict) return verdict.error();
     subject.verdicts.push_back(std::move(*verdict));
   }

@@ -5,6 +5,7 @@
 
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
+#include "harness/compile/compiler_message.h"
 #include "harness/explain/labelled.h"
 #include "harness/project/recorded.h"
 #include "harness/records/report.h"
@@ -178,7 +179,7 @@ std::string verdict_text(const Verdict& verdict, const Problem* problem) {
   text += ", " + one_line(verdict.device, 64);
   if (!verdict.measured.empty()) text += ", " + one_line(verdict.measured, 16);
   text = wrapped(text + ", " + one_line(verdict.source, 300), page_columns, 2) + "\n";
-  if (!verdict.message.empty()) text += labelled("message", visible_lines(verdict.message, 4096));
+  if (!verdict.message.empty()) text += labelled("message", headline(verdict.message));
   text += labelled("check", one_line(verdict.check, 200));
   text += labelled("badges", visible_lines(verdict.badge_notes, 1000));
   if (verdict.median_ns > 0) text += labelled("time", time_beside_reference(verdict));

@@ -31,6 +31,7 @@ CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
       compile_candidate(compiler, candidate, target, check.candidate);
   if (!compiled || !compiled->program) {
     check.error = compiled ? compiled->message : compiled.error().message;
+    check.status = compiled ? compiled->status : Status::compile_failed;
   } else {
     check.resources = compiled->program->kernels;
     check.warnings = warnings_in(compiled->program->log);
@@ -46,7 +47,7 @@ std::vector<CompilerWords> grouped(const std::vector<CompileCheck>& checks, Text
   for (const CompileCheck& check : checks) {
     if (text(check).empty()) continue;
     const auto [place, is_new] = places.try_emplace({check.candidate, key(check)}, groups.size());
-    if (is_new) groups.push_back({check.candidate, {}, text(check)});
+    if (is_new) groups.push_back({check.candidate, {}, text(check), check.status});
     groups[place->second].targets.push_back(check.target);
   }
   return groups;
@@ -184,6 +185,7 @@ boost::json::array compile_json(const std::vector<CompileCheck>& checks) {
     }
     array.push_back({{"candidate", check.candidate},
                      {"target", check.target},
+                     {"status", to_string(check.status)},
                      {"error", check.error},
                      {"skipped", check.skipped},
                      {"warnings", check.warnings},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/candidate/candidate.h"
+#include "harness/candidate/status.h"
 #include "harness/compile/compile.h"
 #include "harness/terminal/tables.h"
 
@@ -18,6 +19,8 @@ struct CompileCheck {
   std::string skipped;    ///< why it was not compiled; empty if it was
   std::vector<KernelResources> resources;
   std::string warnings;  ///< of the compiler, which compiled it all the same
+  /// As the judge would call it; `passed` where nothing failed.
+  Status status = Status::passed;
 };
 
 /// What several targets have in common: the same error or the same warnings of one candidate.
@@ -25,6 +28,7 @@ struct CompilerWords {
   std::string candidate;
   std::vector<std::string> targets;
   std::string text;  ///< of the first of the targets, in full
+  Status status = Status::passed;
 
   /// "softmax/mine for sm_80, sm_89"
   std::string where() const;

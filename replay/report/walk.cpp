@@ -125,7 +125,19 @@ std::string published_text(const Header& header, const PublishedRound& there) {
 std::string resources_text(const Outcome& outcome) {
   return std::to_string(outcome.registers) + " registers, " +
          (outcome.spill_bytes > 0 ? std::to_string(outcome.spill_bytes) + " bytes of spills"
-                                  : "no spills");
+                                  : "no spills") +
+         (outcome.stack_bytes > 0
+              ? ", a stack of " + std::to_string(outcome.stack_bytes) + " bytes a thread"
+              : "");
+}
+
+/// The first line of the compiler's that warns; empty if none does.
+std::string first_warning(const Outcome& outcome) {
+  const std::size_t at = outcome.compile_log.find("warning");
+  if (at == std::string::npos) return "";
+  const std::size_t feed = outcome.compile_log.rfind('\n', at);
+  const std::string_view log = outcome.compile_log;
+  return first_line(log.substr(feed == std::string::npos ? 0 : feed + 1));
 }
 
 /// The plan without what names and tells of the candidate: every candidate has that of its own.
@@ -251,6 +263,9 @@ class Walk {
       page_.fact("published", published_text(search_.header, *there));
     }
     if (outcome.registers >= 0) page_.fact("resources", resources_text(outcome));
+    if (const std::string warning = first_warning(outcome); !warning.empty()) {
+      page_.fact("the compiler warned", warning);
+    }
     page_.fact("started from", started_from(candidate));
     page_.end_of_facts();
   }

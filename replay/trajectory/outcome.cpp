@@ -71,6 +71,9 @@ void read_resources(JsonReader reader, Outcome& outcome) {
   for (JsonReader& kernel : reader.array()) {
     const std::int64_t registers = kernel.required("registers").integer(0, 1 << 16);
     outcome.registers = std::max(outcome.registers, registers);
+    if (auto stack = kernel.optional("stack_bytes")) {
+      outcome.stack_bytes = std::max(outcome.stack_bytes, stack->integer(0, largest_integer));
+    }
     outcome.spill_bytes += kernel.required("spill_store_bytes").integer(0, max_spills) +
                            kernel.required("spill_load_bytes").integer(0, max_spills);
   }

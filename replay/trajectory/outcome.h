@@ -39,6 +39,7 @@ struct Outcome {
   std::string rms_error;
   std::int64_t registers = -1;  ///< the most of any kernel; −1 if nothing was compiled
   std::int64_t spill_bytes = 0;
+  std::int64_t stack_bytes = 0;  ///< of local memory, a thread: the most of any kernel
   std::string compile_log;
   Badges badges;
 

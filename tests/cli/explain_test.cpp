@@ -8,6 +8,7 @@
 #include <string>
 
 #include "harness/base/json.h"
+#include "harness/gpu/cuda.h"
 #include "program.h"
 #include "tests/temporary.h"
 
@@ -76,7 +77,8 @@ TEST_F(NvrtcExplain, ShowsThePtxBesideTheSource) {
 }
 
 TEST_F(NvrtcExplain, DisassemblesByTheToolkitsProgram) {
-  const fs::path tools = folder_ / "tools";
+  // Where a sandbox sees it: not below /dev.
+  const fs::path tools = fs::current_path() / "tools_of_explain_test";
   fs::create_directories(tools);
   std::ofstream(tools / "nvdisasm") << "#!/bin/sh\n[ -s \"$2\" ] && echo \"  EXIT ; $1\"\n";
   fs::permissions(tools / "nvdisasm", fs::perms::owner_all);
@@ -85,6 +87,7 @@ TEST_F(NvrtcExplain, DisassemblesByTheToolkitsProgram) {
                                           REKERNEL_SOURCE_DIR, "PATH=" + tools.string() + ":$PATH");
   EXPECT_EQ(sass.exit_status, 0) << sass.output;
   EXPECT_TRUE(tells(sass, "EXIT ; --print-line-info")) << sass.output;
+  fs::remove_all(tools);
 }
 
 TEST(Explain, OfARecordedCandidateIsJsonOnRequest) {
@@ -95,6 +98,20 @@ TEST(Explain, OfARecordedCandidateIsJsonOnRequest) {
   EXPECT_EQ(json->at("verdicts").at(0).at("status"), "invalid_plan");
   EXPECT_TRUE(json->at("refused").as_bool());
   EXPECT_FALSE(json->at("advice").as_array().empty());
+}
+
+TEST(Explain, WithoutAGpuThereIsNothingToEvaluateOn) {
+  if (Device::open()) GTEST_SKIP() << "this machine has a GPU";
+  const ProgramOutcome outcome = in_project("explain --evaluate softmax/cluster_with_prefetch");
+  EXPECT_EQ(outcome.exit_status, 2) << outcome.output;
+  EXPECT_TRUE(tells(outcome, "no NVIDIA driver")) << outcome.output;
+}
+
+TEST(GpuExplain, EvaluatesOnRequest) {
+  if (!Device::open()) GTEST_SKIP() << "no GPU";
+  const ProgramOutcome outcome = in_project("explain --evaluate softmax/cluster_with_prefetch");
+  EXPECT_TRUE(tells(outcome, ", evaluated now\n")) << outcome.output;
+  EXPECT_TRUE(tells(outcome, "roofline")) << outcome.output;
 }
 
 TEST(Explain, BadInputIsOneLineAndStatusTwo) {

@@ -37,6 +37,16 @@ TEST(LaunchUse, TellsWhatLimitsTheOccupancyOfEachTarget) {
   EXPECT_NE(text.find("33.3%"), std::string::npos) << text;
 }
 
+TEST(LaunchUse, NamesTheLimitsOfEachChipOnce) {
+  const CompileCheck ada = check("sm_89", {.registers = 32});
+  const std::vector<std::string> lines =
+      chip_lines(launch_uses(candidate_with(256, 0), {ada, ada}));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0],
+            "a multiprocessor of sm_89 has 65536 registers, 102400 bytes of shared memory (a block "
+            "at most 101376), 48 warps, 24 blocks");
+}
+
 TEST(LaunchUse, TooMuchSharedMemoryIsToldWithLimitAndChip) {
   const std::vector<LaunchUse> uses =
       launch_uses(candidate_with(256, 100000),

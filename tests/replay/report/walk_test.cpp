@@ -72,6 +72,18 @@ TEST_F(WalkOfASearch, GoesAsFarAsAnUnfinishedSearch) {
   }
 }
 
+TEST_F(WalkOfASearch, TellsOfLocalArraysAndWarnings) {
+  EXPECT_FALSE(holds(shown({}), "a stack of"));
+  EXPECT_FALSE(holds(shown({}), "the compiler warned"));
+  Outcome& outcome = search.candidates.front().outcome;
+  outcome.registers = 32;
+  outcome.stack_bytes = 81920;
+  outcome.compile_log = "ptxas info    : 0 bytes gmem\nkernel.cu(3): warning #177-D: unused\n  x\n";
+  EXPECT_TRUE(holds(shown({}), "no spills, a stack of 81920 bytes a thread\n")) << shown({});
+  EXPECT_TRUE(holds(shown({}), "the compiler warned: kernel.cu(3): warning #177-D: unused\n"))
+      << shown({});
+}
+
 TEST_F(WalkOfASearch, ShowsEveryCandidateWithItsDifferenceToItsFirstParent) {
   const std::string text = shown({});
   for (const ReplayedCandidate& one : search.candidates) {

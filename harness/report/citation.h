@@ -15,7 +15,7 @@ std::string citation_sentence(const Bench& bench, const BenchRow& row);
 /// The program as a BibTeX entry, of the year in which the row was measured.
 std::string citation_entry(const BenchRow& row);
 
-/// results/REPORTING.md with both, of the fastest softmax in the records, between its markers.
+/// results/REPORTING.md with both of its example between the page's markers.
 Result<std::string> reporting_page(const std::filesystem::path& root);
 
 }  // namespace rekernel

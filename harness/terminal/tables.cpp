@@ -1,24 +1,17 @@
 #include "harness/terminal/tables.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
 #include "harness/base/text.h"
+#include "harness/terminal/window.h"
 
 namespace rekernel {
 
 namespace po = boost::program_options;
-
-namespace {
-
-constexpr std::size_t least_columns = 40;  ///< narrower terminals break the lines themselves
-
-}  // namespace
 
 void add_wide_option(po::options_description& options) {
   options.add_options()("wide", po::bool_switch(),
@@ -48,15 +41,6 @@ std::string TableFormat::words(const std::string& text) const {
   return csv ? "" : wrapped(text, columns) + "\n";
 }
 
-std::size_t output_columns(std::size_t terminal, const char* variable) {
-  if (terminal > 0) return std::max(terminal, least_columns);
-  std::size_t columns = 0;
-  const std::string_view text = variable ? variable : "";
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  const bool good = failure == std::errc() && end == text.data() + text.size() && columns > 0;
-  return good ? std::max(columns, least_columns) : page_columns;
-}
-
 TextStyle terminal_style() {
   TextStyle style;
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
@@ -64,9 +48,7 @@ TextStyle terminal_style() {
   const char* const kind = ::getenv("TERM");
   style.colour =
       terminal && (!no_color || *no_color == '\0') && kind && std::string_view(kind) != "dumb";
-  winsize size{};
-  const bool told = terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-  style.width = output_columns(told ? size.ws_col : 0, ::getenv("COLUMNS"));
+  style.width = output_columns();
   return style;
 }
 

@@ -22,9 +22,6 @@ struct TableFormat {
   /// Words under a table: none in CSV.
   std::string words(const std::string& text) const;
 };
-/// How long lines may get: as wide as the terminal (0: standard output is none); else as the
-/// variable COLUMNS says, if it is a number; else page_columns. At least 40.
-std::size_t output_columns(std::size_t terminal, const char* variable);
 /// For this standard output: colours only on a terminal, and none where NO_COLOR is set
 /// (no-color.org); lines as output_columns() says.
 TextStyle terminal_style();

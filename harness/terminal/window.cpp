@@ -14,28 +14,23 @@ namespace rekernel {
 
 namespace {
 
-constexpr std::size_t least_columns = 40;
-
-/// What COLUMNS says; 0 where it says no number.
-std::size_t said_columns() {
-  const char* const said = ::getenv("COLUMNS");
-  if (!said) return 0;
-  const std::string_view text = said;
-  std::size_t columns = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  return code == std::errc() && end == text.data() + text.size() ? columns : 0;
-}
+constexpr std::size_t least_columns = 40;  ///< narrower terminals break the lines themselves
 
 }  // namespace
 
-std::size_t output_columns() {
+std::size_t output_columns(std::size_t terminal, const char* variable) {
+  if (terminal > 0) return std::max(terminal, least_columns);
   std::size_t columns = 0;
-  if (winsize size{}; ::isatty(STDOUT_FILENO) == 1) {
-    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  } else {
-    columns = said_columns();
-  }
-  return columns == 0 ? page_columns : std::max(columns, least_columns);
+  const std::string_view text = variable ? variable : "";
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  const bool good = failure == std::errc() && end == text.data() + text.size() && columns > 0;
+  return good ? std::max(columns, least_columns) : page_columns;
+}
+
+std::size_t output_columns() {
+  winsize size{};
+  const bool known = ::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return output_columns(known ? size.ws_col : 0, ::getenv("COLUMNS"));
 }
 
 }  // namespace rekernel

@@ -4,8 +4,10 @@
 
 namespace rekernel {
 
-/// Columns of the terminal that standard output is; in a pipe those of COLUMNS, else 100. At least
-/// 40.
+/// How long lines of standard output may get: as wide as the terminal, in a pipe as the variable
+/// COLUMNS says, else page_columns. At least 40.
 std::size_t output_columns();
+/// The same for a terminal of this width (0: none) and this value of COLUMNS (may be null).
+std::size_t output_columns(std::size_t terminal, const char* variable);
 
 }  // namespace rekernel

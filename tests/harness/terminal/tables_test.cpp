@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/terminal/window.h"
+
 namespace rekernel {
 namespace {
 

@@ -8,6 +8,7 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/help_text.h"
 #include "harness/terminal/man_page.h"
+#include "ops/result.h"
 
 namespace rekernel {
 

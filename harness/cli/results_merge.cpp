@@ -7,6 +7,7 @@
 #include "harness/project/recorded.h"
 #include "harness/records/contradictions.h"
 #include "harness/records/known_devices.h"
+#include "harness/records/report.h"
 #include "harness/records/signature.h"
 #include "harness/records/standings.h"
 #include "harness/terminal/exit_status.h"

@@ -13,6 +13,11 @@ std::vector<std::string> suggestions(std::string_view unknown, std::vector<std::
     std::erase(names, name);
     found.push_back(name);
   }
+  constexpr std::size_t least_beginning = 3;
+  if (unknown.size() < least_beginning) return found;
+  for (const std::string& name : names) {
+    if (found.size() < most && name.starts_with(unknown)) found.push_back(name);
+  }
   return found;
 }
 

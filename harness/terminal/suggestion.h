@@ -7,7 +7,8 @@
 namespace rekernel {
 
 /// The names that somebody may have meant by an unknown one, the nearest first, at most two: those
-/// that few changed, missing, added or swapped characters lead to (`nearest`).
+/// that few changed, missing, added or swapped characters lead to (`nearest`), and then those that
+/// begin with it, if it has three characters.
 std::vector<std::string> suggestions(std::string_view unknown, std::vector<std::string> names);
 
 /// " (did you mean 'softmax'?)", to follow the unknown name in a message; empty where no name is

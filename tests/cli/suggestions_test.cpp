@@ -27,6 +27,7 @@ TEST(Mistakes, InCommands) {
        "unknown command 'problem verifi' (did you mean 'problem verify'?); see rekernel help "
        "problem"},
       {"help benhc", "unknown command 'benhc' (did you mean 'bench'?); see rekernel help"},
+      {"eval x", "unknown command 'eval' (did you mean 'evaluate'?); see rekernel help"},
       {"frobnicate", "unknown command 'frobnicate'; see rekernel help"},
   });
 }
@@ -72,6 +73,9 @@ TEST(Mistakes, InArguments) {
        "unknown kernel 'softmax/cluster_with_prefech' (did you mean "
        "'softmax/cluster_with_prefetch'?): expected PROBLEM/NAME of a folder in generated/, or a "
        "folder"},
+      {"evaluate softmax/cluster",
+       "unknown kernel 'softmax/cluster' (did you mean 'softmax/cluster_with_prefetch'?): expected "
+       "PROBLEM/NAME of a folder in generated/, or a folder"},
       {"bench sofmax/cluster_with_prefetch",
        "unknown kernel 'sofmax/cluster_with_prefetch' (did you mean "
        "'softmax/cluster_with_prefetch'?): expected PROBLEM/NAME of a folder in generated/"},

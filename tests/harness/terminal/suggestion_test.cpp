@@ -15,6 +15,13 @@ TEST(Suggestions, AreTheNearestTwoAtMost) {
   EXPECT_EQ(suggestions("aab", {"aaa", "aac", "aad"}).size(), 2u);
 }
 
+TEST(Suggestions, MayBeginWithWhatWasWritten) {
+  const Names kernels = {"cluster_with_prefetch", "clustered_rows", "clusters_of_eight", "online"};
+  EXPECT_EQ(suggestions("cluster", kernels), (Names{"cluster_with_prefetch", "clustered_rows"}));
+  EXPECT_EQ(suggestions("onl", kernels), Names{"online"});
+  EXPECT_EQ(suggestions("on", kernels), Names{}) << "too little to tell";
+}
+
 TEST(Suggestions, AreNoneForWhatIsNearNothing) {
   EXPECT_EQ(suggestions("frobnicate", options), Names{});
   EXPECT_EQ(suggestions("", options), Names{});

@@ -350,7 +350,9 @@ TEST(ReplayReport, ShowsRoundsBesideThePublishedOnes) {
   EXPECT_EQ(table.rows[1],
             (std::vector<std::string>{"1", "idea of r1.i1.b2", milliseconds(2000000), "50.0%",
                                       milliseconds(2000000), milliseconds(7020000), "21.5%",
-                                      "20.1%", "1 passed, 1 wrong_result"}));
+                                      "20.1%", "1 passed, 1 wrong_result",
+                                      // for programs: round, candidates, passed
+                                      "1", "2", "1"}));
 }
 
 TEST(ReplayReport, CountsWhatModelsWrote) {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <deque>
+#include <map>
 #include <set>
 
 #include "harness/base/text.h"
 #include "harness/dataset/comparisons.h"
+#include "harness/dataset/differences.h"
 #include "harness/dataset/evaluation_columns.h"
 #include "harness/dataset/repairs.h"
 #include "harness/dataset/round_memory.h"
@@ -41,6 +44,9 @@ void add_what_followed(json::object& row, const std::vector<const KeptCandidate*
     row["percent_of_reference"] = number_column(headline->percent_of_reference->value);
   }
 }
+
+/// Differences of code and plan to a parent, by candidate.
+using Changes = std::map<std::string, std::pair<std::string, std::string>>;
 
 class SearchRows {
  public:
@@ -109,8 +115,10 @@ class SearchRows {
   void end_round(const Selection& selection) {
     const std::set<std::string> survivors(selection.survivors.begin(), selection.survivors.end());
     const std::set<std::string> bank(selection.bank.begin(), selection.bank.end());
+    const Changes changes = make_differences();
     for (const KeptCandidate& candidate : round_.candidates) {
-      put_candidate(candidate, survivors.contains(candidate.id), bank.contains(candidate.id));
+      put_candidate(candidate, survivors.contains(candidate.id), bank.contains(candidate.id),
+                    changes);
     }
     put_messages(survivors);
     put_preferences();
@@ -120,7 +128,8 @@ class SearchRows {
 
   // ── Candidates ───────────────────────────────────────────────────────────────────────────────
 
-  void put_candidate(const KeptCandidate& kept, bool survived, bool banked) {
+  void put_candidate(const KeptCandidate& kept, bool survived, bool banked,
+                     const Changes& changes) {
     json::object row = begin_search_row(name_of(kept.id), {}, kept.round);
     row["id"] = kept.row_id;
     row["origin"] = "search";
@@ -138,7 +147,11 @@ class SearchRows {
     if (const KeptRequest* request = round_.find_request(kept.id)) add_tokens(row, *request);
     if (kept.candidate) {
       add_candidate_columns(row, *kept.candidate);
-      add_difference(row, kept);
+      if (const auto change = changes.find(kept.id); change != changes.end()) {
+        row["parent"] = name_of(round_.parents.front().id);
+        row["difference"] = change->second.first;
+        row["plan_difference"] = change->second.second;
+      }
       if (const auto near = near_duplicates_.add(kept.row_id, kept.sketch)) {
         row["near_duplicate_of"] = near->of;
         row["near_duplicate_similarity"] = near->similarity;
@@ -163,21 +176,33 @@ class SearchRows {
     row["completion_tokens"] = reply->completion_tokens;
   }
 
-  /// To the first kernel of the search that its prompt showed.
-  void add_difference(json::object& row, const KeptCandidate& kept) {
-    if (differences_ == Differences::left_out || round_.parents.empty() || kept.parents.empty()) {
-      return;
-    }
+  /// Of the round's candidates, to the first kernel of the search that their prompts showed.
+  Changes make_differences() {
+    Changes made;
+    if (differences_ == Differences::left_out || round_.parents.empty()) return made;
     const ShownParent& parent = round_.parents.front();
-    const Result<ChangeOfParent> change =
-        change_between({parent.id, parent.candidate}, {kept.id, *kept.candidate});
-    if (!change) {
-      if (!error_) error_ = change.error();
-      return;
+    const std::string parents_plan = plan_that_runs(parent.candidate);
+    std::vector<const KeptCandidate*> compared;
+    std::deque<std::string> plans;
+    std::vector<TextPair> pairs;
+    for (const KeptCandidate& one : round_.candidates) {
+      if (!one.candidate || one.parents.empty()) continue;
+      compared.push_back(&one);
+      plans.push_back(plan_that_runs(*one.candidate));
+      pairs.push_back({{parent.id + "/kernel.cu", parent.candidate.program.source},
+                       {one.id + "/kernel.cu", one.candidate->program.source}});
+      pairs.push_back(
+          {{parent.id + "/kernel.json", parents_plan}, {one.id + "/kernel.json", plans.back()}});
     }
-    row["parent"] = name_of(parent.id);
-    row["difference"] = change->source;
-    row["plan_difference"] = change->plan;
+    Result<std::vector<std::string>> texts = unified_differences(pairs);
+    if (!texts) {
+      if (!error_) error_ = texts.error();
+      return made;
+    }
+    for (std::size_t i = 0; i < compared.size(); ++i) {
+      made[compared[i]->id] = {std::move((*texts)[2 * i]), std::move((*texts)[2 * i + 1])};
+    }
+    return made;
   }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────

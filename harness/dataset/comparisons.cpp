@@ -1,9 +1,13 @@
 #include "harness/dataset/comparisons.h"
 
 #include <algorithm>
-#include <limits>
+#include <boost/json.hpp>
+
+#include "harness/dataset/rows.h"
 
 namespace rekernel {
+
+namespace json = boost::json;
 
 namespace {
 
@@ -55,6 +59,46 @@ std::vector<Preference> preferences_among(std::vector<const KeptCandidate*> cand
     if (i > 1) add(i - 1, i);
   }
   return preferences;
+}
+
+void add_preference_columns(boost::json::object& row, const Preference& preference) {
+  const KeptCandidate& better = *preference.better;
+  const KeptCandidate& worse = *preference.worse;
+  row["chosen_id"] = better.row_id;
+  row["rejected_id"] = worse.row_id;
+  row["chosen_status"] = to_string(better.outcome.status);
+  row["rejected_status"] = to_string(worse.outcome.status);
+  row["rejected_message"] = worse.outcome.message;
+  row["device"] = better.device();
+  row["by"] = preference.by.by_verdict ? "verdict" : "time";
+  row["chosen_ns"] = *better.outcome.median_ns;
+  if (preference.by.by_verdict) return;
+  row["rejected_ns"] = *worse.outcome.median_ns;
+  row["speedup"] = preference.by.speedup;
+  row["speedup_low"] = preference.by.speedup_low;
+  row["speedup_high"] = preference.by.speedup_high;
+  row["beyond_noise"] = preference.by.speedup_low - 1;
+}
+
+void add_what_followed(json::object& row, const std::vector<const KeptCandidate*>& candidates,
+                       const std::set<std::string>& survivors) {
+  json::array ids;
+  for (const KeptCandidate* candidate : candidates) ids.push_back(json::string(candidate->row_id));
+  row["candidates"] = std::move(ids);
+  if (candidates.empty()) return;
+  std::vector<const KeptCandidate*> ranked = candidates;
+  rank(ranked);
+  const KeptCandidate& best = *ranked.front();
+  row["status"] = to_string(best.outcome.status);
+  row["outcome"] = outcome_line(best.outcome);
+  row["survived"] = survivors.contains(best.id);
+  if (!best.outcome.passed()) return;
+  row["badges"] = json::value_from(best.outcome.badges.names());
+  row["median_ns"] = *best.outcome.median_ns;
+  const ReferenceResult* headline = best.evaluation.headline();
+  if (headline && headline->percent_of_reference) {
+    row["percent_of_reference"] = number_column(headline->percent_of_reference->value);
+  }
 }
 
 }  // namespace rekernel

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,14 @@ struct Preference {
   Advantage by;
 };
 std::vector<Preference> preferences_among(std::vector<const KeptCandidate*> candidates);
+
+/// What a row of `messages` tells of the candidates that came of its reply, the best of them first.
+void add_what_followed(boost::json::object& row,
+                       const std::vector<const KeptCandidate*>& candidates,
+                       const std::set<std::string>& survivors);
+
+/// What a row of `preferences` tells of the two beside their texts.
+void add_preference_columns(boost::json::object& row, const Preference& preference);
 
 /// The first of them by rank: those that passed first, by time; ties in the given order.
 void rank(std::vector<const KeptCandidate*>& candidates);

@@ -16,7 +16,7 @@ namespace json = boost::json;
 namespace {
 
 /// The wheel may have to be fetched.
-constexpr std::chrono::minutes deadline{30};
+constexpr std::chrono::minutes longest_reading{30};
 constexpr std::int64_t most_ns = std::int64_t{1} << 53;
 
 /// The lines of JSON that the reader prints.
@@ -25,7 +25,7 @@ Result<std::vector<json::value>> read_lines(std::vector<std::string> arguments) 
   command.arguments = {"/usr/bin/env", "bash",
                        REKERNEL_SOURCE_DIR "/harness/dataset_parquet/make.sh"};
   command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
-  command.deadline = deadline;
+  command.deadline = longest_reading;
   const Result<ToolOutcome> outcome = run_tool(command);
   if (!outcome) return outcome.error();
   if (!outcome->good()) return Error{outcome->last_words};

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <map>
 #include <set>
 
 #include "harness/base/text.h"
 #include "harness/dataset/comparisons.h"
 #include "harness/dataset/evaluation_columns.h"
+#include "harness/dataset/parent_changes.h"
 #include "harness/dataset/repairs.h"
 #include "harness/dataset/round_memory.h"
 #include "replay/playback/replayer.h"
-#include "replay/report/walk.h"
 #include "replay/trajectory/event.h"
 
 namespace rekernel {
@@ -19,28 +20,6 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 namespace {
-
-/// What a reply's row tells of the candidates that came of it.
-void add_what_followed(json::object& row, const std::vector<const KeptCandidate*>& candidates,
-                       const std::set<std::string>& survivors) {
-  json::array ids;
-  for (const KeptCandidate* candidate : candidates) ids.push_back(json::string(candidate->row_id));
-  row["candidates"] = std::move(ids);
-  if (candidates.empty()) return;
-  std::vector<const KeptCandidate*> ranked = candidates;
-  rank(ranked);
-  const KeptCandidate& best = *ranked.front();
-  row["status"] = to_string(best.outcome.status);
-  row["outcome"] = outcome_line(best.outcome);
-  row["survived"] = survivors.contains(best.id);
-  if (!best.outcome.passed()) return;
-  row["badges"] = json::value_from(best.outcome.badges.names());
-  row["median_ns"] = *best.outcome.median_ns;
-  const ReferenceResult* headline = best.evaluation.headline();
-  if (headline && headline->percent_of_reference) {
-    row["percent_of_reference"] = number_column(headline->percent_of_reference->value);
-  }
-}
 
 class SearchRows {
  public:
@@ -109,8 +88,10 @@ class SearchRows {
   void end_round(const Selection& selection) {
     const std::set<std::string> survivors(selection.survivors.begin(), selection.survivors.end());
     const std::set<std::string> bank(selection.bank.begin(), selection.bank.end());
+    const ParentChanges changes = changes_to_parent();
     for (const KeptCandidate& candidate : round_.candidates) {
-      put_candidate(candidate, survivors.contains(candidate.id), bank.contains(candidate.id));
+      put_candidate(candidate, survivors.contains(candidate.id), bank.contains(candidate.id),
+                    changes);
     }
     put_messages(survivors);
     put_preferences();
@@ -120,7 +101,8 @@ class SearchRows {
 
   // ── Candidates ───────────────────────────────────────────────────────────────────────────────
 
-  void put_candidate(const KeptCandidate& kept, bool survived, bool banked) {
+  void put_candidate(const KeptCandidate& kept, bool survived, bool banked,
+                     const ParentChanges& changes) {
     json::object row = begin_search_row(name_of(kept.id), {}, kept.round);
     row["id"] = kept.row_id;
     row["origin"] = "search";
@@ -138,13 +120,24 @@ class SearchRows {
     if (const KeptRequest* request = round_.find_request(kept.id)) add_tokens(row, *request);
     if (kept.candidate) {
       add_candidate_columns(row, *kept.candidate);
-      add_difference(row, kept);
+      if (const auto change = changes.find(kept.id); change != changes.end()) {
+        row["parent"] = name_of(round_.parents.front().id);
+        row["difference"] = change->second.code;
+        row["plan_difference"] = change->second.plan;
+      }
       if (const auto near = near_duplicates_.add(kept.row_id, kept.sketch)) {
         row["near_duplicate_of"] = near->of;
         row["near_duplicate_similarity"] = near->similarity;
       }
     }
     rows_.put(config::candidates, split_, row);
+  }
+
+  ParentChanges changes_to_parent() {
+    if (differences_ == Differences::left_out) return {};
+    Result<ParentChanges> changes = parent_changes(round_);
+    if (!changes && !error_) error_ = changes.error();
+    return changes ? std::move(*changes) : ParentChanges();
   }
 
   static void add_texts_of_record(json::object& row, const json::object& record) {
@@ -161,23 +154,6 @@ class SearchRows {
     row["prompt_sha256"] = request.prompt.sha256();
     row["prompt_tokens"] = reply->prompt_tokens;
     row["completion_tokens"] = reply->completion_tokens;
-  }
-
-  /// To the first kernel of the search that its prompt showed.
-  void add_difference(json::object& row, const KeptCandidate& kept) {
-    if (differences_ == Differences::left_out || round_.parents.empty() || kept.parents.empty()) {
-      return;
-    }
-    const ShownParent& parent = round_.parents.front();
-    const Result<ChangeOfParent> change =
-        change_between({parent.id, parent.candidate}, {kept.id, *kept.candidate});
-    if (!change) {
-      if (!error_) error_ = change.error();
-      return;
-    }
-    row["parent"] = name_of(parent.id);
-    row["difference"] = change->source;
-    row["plan_difference"] = change->plan;
   }
 
   // ── Messages ─────────────────────────────────────────────────────────────────────────────────
@@ -264,21 +240,7 @@ class SearchRows {
     row["prompt"] = json::array{chat_turn("user", request.prompt.text())};
     row["chosen"] = json::array{chat_turn("assistant", request.taken()->text)};
     row["rejected"] = json::array{chat_turn("assistant", other.taken()->text)};
-    row["chosen_id"] = better.row_id;
-    row["rejected_id"] = worse.row_id;
-    row["chosen_status"] = to_string(better.outcome.status);
-    row["rejected_status"] = to_string(worse.outcome.status);
-    row["rejected_message"] = worse.outcome.message;
-    row["device"] = better.device();
-    row["by"] = preference.by.by_verdict ? "verdict" : "time";
-    row["chosen_ns"] = *better.outcome.median_ns;
-    if (!preference.by.by_verdict) {
-      row["rejected_ns"] = *worse.outcome.median_ns;
-      row["speedup"] = preference.by.speedup;
-      row["speedup_low"] = preference.by.speedup_low;
-      row["speedup_high"] = preference.by.speedup_high;
-      row["beyond_noise"] = preference.by.speedup_low - 1;
-    }
+    add_preference_columns(row, preference);
     rows_.put(config::preferences, split_, row);
   }
 

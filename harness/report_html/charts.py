@@ -368,22 +368,6 @@ def distribution():
     )
 
 
-def counts():
-    """How many of each, in the order of the rows."""
-    x = {"field": "label", "type": "ordinal", "sort": None, "title": None,
-         "axis": {"labelAngle": -30, "labelLimit": 140}}
-    y = _quantity("count", title="rows", axis={"format": "d", "tickCount": 4})
-    return _spec(
-        "Number of rows by what they are",
-        [
-            {"mark": {"type": "bar", "color": MEASURED, "name": "bars"}, "encoding": {"x": x, "y": y, **TOLD}},
-            {"mark": {"type": "text", "dy": -7, "name": "values"},
-             "encoding": {"x": x, "y": y, "text": {"field": "count"}}},
-        ],
-        150,
-    )
-
-
 def plan():
     """Buffers as lanes, steps of the plan from left to right, a mark where a step uses a buffer."""
     kinds = ["input, read only", "output", "workspace", "set to a byte"]
@@ -579,7 +563,7 @@ def noise():
 
 
 KINDS = {function.__name__: function for function in (
-    bars, run, times, tree, tokens, at_k, fast_p, distribution, counts, plan, samples, errors, roofline,
+    bars, run, times, tree, tokens, at_k, fast_p, distribution, plan, samples, errors, roofline,
     matrix, bounds, noise)}
 
 

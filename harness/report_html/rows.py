@@ -401,22 +401,18 @@ def distribution_rows(report):
     return sorted(rows, key=lambda row: row["round"])
 
 
-def named_counts(entries, what):
-    return [{"label": shortened(one["name"], 40), "count": one["rows"],
-             "tip": tip(one["name"], (what, grouped(one["rows"])))} for one in entries]
+def counts_text(entries, name=lambda one: one["name"]):
+    """"passed 281, wrong_result 8"."""
+    return ", ".join(f"{name(one)} {grouped(one['rows'])}" for one in entries)
 
 
-def length_counts(made_of):
-    return [{"label": f"from {byte_count(one['from'])}", "count": one["rows"],
-             "tip": tip(f"{byte_count(one['from'])} to twice that", ("candidates", grouped(one["rows"])))}
-            for one in made_of["lengths"]]
+def length_text(one):
+    return f"from {byte_count(one['from'])}:"
 
 
-def time_counts(made_of):
+def time_text(one):
     """Powers of two, in milliseconds."""
-    return [{"label": f"from {milliseconds(one['from'])}", "count": one["rows"],
-             "tip": tip(f"{milliseconds(one['from'])} ms to twice that", ("candidates", grouped(one["rows"])))}
-            for one in made_of["times"]]
+    return f"from {milliseconds(one['from'])}:"
 
 
 def rows_by_problem(made_of):

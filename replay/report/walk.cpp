@@ -140,16 +140,6 @@ std::string first_warning(const Outcome& outcome) {
   return first_line(log.substr(feed == std::string::npos ? 0 : feed + 1));
 }
 
-/// The plan without what names and tells of the candidate: every candidate has that of its own.
-std::string plan_that_runs(const Candidate& candidate) {
-  const json::value whole = json::parse(candidate_json(candidate));
-  json::object plan;
-  for (const auto& [key, value] : whole.get_object()) {
-    if (key != "name" && key != "idea" && key != "origin") plan[key] = value;
-  }
-  return pretty_json(plan);
-}
-
 const ReplayedCandidate* find_candidate(const ReplayedSearch& search, const std::string& id) {
   const auto found = std::find_if(search.candidates.begin(), search.candidates.end(),
                                   [&](const auto& one) { return one.id == id; });
@@ -332,28 +322,32 @@ class Walk {
 
 }  // namespace
 
-Result<ChangeOfParent> change_between(const NamedCandidate& parent, const NamedCandidate& child) {
-  const auto difference = [&](const std::string& file, const std::string& before,
-                              const std::string& after) {
-    return unified_difference({parent.id + "/" + file, before}, {child.id + "/" + file, after});
-  };
-  Result<std::string> source = difference(
-      code_file(Language::cuda), parent.candidate.program.source, child.candidate.program.source);
-  if (!source) return source.error();
-  Result<std::string> plan =
-      difference("kernel.json", plan_that_runs(parent.candidate), plan_that_runs(child.candidate));
-  if (!plan) return plan.error();
-  return ChangeOfParent{parent.id, std::move(*source), std::move(*plan)};
+std::string plan_that_runs(const Candidate& candidate) {
+  const json::value whole = json::parse(candidate_json(candidate));
+  json::object plan;
+  for (const auto& [key, value] : whole.get_object()) {
+    if (key != "name" && key != "idea" && key != "origin") plan[key] = value;
+  }
+  return pretty_json(plan);
 }
 
 Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& search,
                                                        const ReplayedCandidate& candidate) {
   const ReplayedCandidate* parent = candidate.candidate ? parent_of(search, candidate) : nullptr;
   if (!parent) return std::optional<ChangeOfParent>();
-  Result<ChangeOfParent> change =
-      change_between({parent->id, *parent->candidate}, {candidate.id, *candidate.candidate});
-  if (!change) return change.error();
-  return std::optional(std::move(*change));
+  const auto difference = [&](const std::string& file, const std::string& before,
+                              const std::string& after) {
+    return unified_difference({parent->id + "/" + file, before},
+                              {candidate.id + "/" + file, after});
+  };
+  Result<std::string> source =
+      difference(code_file(Language::cuda), parent->candidate->program.source,
+                 candidate.candidate->program.source);
+  if (!source) return source.error();
+  Result<std::string> plan = difference("kernel.json", plan_that_runs(*parent->candidate),
+                                        plan_that_runs(*candidate.candidate));
+  if (!plan) return plan.error();
+  return std::optional(ChangeOfParent{parent->id, std::move(*source), std::move(*plan)});
 }
 
 Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,

@@ -24,14 +24,8 @@ struct ChangeOfParent {
   std::string plan;
 };
 
-/// A candidate and what its search calls it.
-struct NamedCandidate {
-  std::string id;
-  const Candidate& candidate;
-};
-
-/// What `child` changed of `parent`. Fails where GNU diff is missing.
-Result<ChangeOfParent> change_between(const NamedCandidate& parent, const NamedCandidate& child);
+/// The plan without what names and tells of the candidate: every candidate has that of its own.
+std::string plan_that_runs(const Candidate& candidate);
 
 /// Nothing where the candidate has no such parent, or no code. Needs a replay that kept the
 /// candidates. Fails where GNU diff is missing.

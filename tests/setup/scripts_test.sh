@@ -14,7 +14,7 @@ done
 
 # A pin without a hash, or named twice, would let something else be installed.
 for list in harness/setup/wheels-*.txt; do
-  if grep -vE '^#|^[a-z0-9-]+==[0-9a-z.]+ --hash=sha256:[0-9a-f]{64}$' "$list"; then
+  if grep -vE '^#|^[a-z0-9-]+==[0-9a-z.]+ --hash=sha256:[0-9a-f]{64}( --hash=sha256:[0-9a-f]{64})*$' "$list"; then
     echo "$list: the lines above are not NAME==VERSION --hash=sha256:…" && exit 1
   fi
   repeated=$(sed -n 's/==.*//p' "$list" | sort | uniq -d)

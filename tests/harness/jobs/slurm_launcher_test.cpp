@@ -144,7 +144,7 @@ TEST_F(SlurmCluster, SubmitsAgainWhatLeavesNoWholeResult) {
   EXPECT_EQ(jobs.begun("torn_1").size(), 2u);
   EXPECT_EQ(jobs.begun("never_1").size(), 3u);
   EXPECT_EQ(jobs.begun("plain_1").size(), 1u);
-  EXPECT_TRUE(jobs.said_that("cut short")) << jobs.said;
+  EXPECT_TRUE(jobs.said_that("truncated")) << jobs.said;
 }
 
 TEST_F(SlurmCluster, OutlivesANode) {

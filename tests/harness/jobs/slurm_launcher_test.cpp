@@ -585,8 +585,7 @@ TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
 TEST_F(SlurmCluster, SubmitsAgainWhatTimedOut) {
   EXPECT_EQ(timeout.get(), "");
   EXPECT_EQ(timed_out->begun("hangs_1").size(), 2u);
-  EXPECT_TRUE(timed_out->said_that("did not finish in its time (--time 1)"))
-      << timed_out->said;
+  EXPECT_TRUE(timed_out->said_that("did not finish in its time (--time 1)")) << timed_out->said;
 }
 
 }  // namespace

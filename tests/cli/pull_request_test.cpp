@@ -257,7 +257,7 @@ TEST_F(NvrtcPullRequest, ARecordDoesNotMakeItsOwnBounds) {
   for (const char* complaint : {"device.l2_bytes: 1000000000000, before 62914560",
                                 "device.l2_bytes: 1000000000000, but NVIDIA H200 has 62914560",
                                 "ceilings.copy_bytes_per_s: 21000000000000 is +",
-                                "changed: a pull request brings its own"}) {
+                                "changed: a pull request brings only its own"}) {
     EXPECT_NE(outcome.output.find(std::string("results/h200/bench.json: ") + complaint) ==
                       std::string::npos
                   ? outcome.output.find(complaint)

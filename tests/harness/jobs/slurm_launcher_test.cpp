@@ -144,7 +144,7 @@ TEST_F(SlurmCluster, SubmitsAgainWhatLeavesNoWholeResult) {
   EXPECT_EQ(jobs.begun("torn_1").size(), 2u);
   EXPECT_EQ(jobs.begun("never_1").size(), 3u);
   EXPECT_EQ(jobs.begun("plain_1").size(), 1u);
-  EXPECT_TRUE(jobs.said_that("cut short")) << jobs.said;
+  EXPECT_TRUE(jobs.said_that("truncated")) << jobs.said;
 }
 
 TEST_F(SlurmCluster, OutlivesANode) {
@@ -585,8 +585,7 @@ TEST_F(SlurmCluster, WaitsForRoomInTheQueue) {
 TEST_F(SlurmCluster, SubmitsAgainWhatTimedOut) {
   EXPECT_EQ(timeout.get(), "");
   EXPECT_EQ(timed_out->begun("hangs_1").size(), 2u);
-  EXPECT_TRUE(timed_out->said_that("did not finish in its time (--time 1)"))
-      << timed_out->said;
+  EXPECT_TRUE(timed_out->said_that("did not finish in its time (--time 1)")) << timed_out->said;
 }
 
 }  // namespace

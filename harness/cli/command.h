@@ -35,6 +35,7 @@ int results_command(const std::vector<std::string>& arguments);
 int runner_worker_command(const std::vector<std::string>& arguments);
 int search_command(const std::vector<std::string>& arguments);
 int serve_command(const std::vector<std::string>& arguments);
+int task_command(const std::vector<std::string>& arguments);
 int verify_command(const std::vector<std::string>& arguments);
 
 }  // namespace rekernel

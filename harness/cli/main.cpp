@@ -35,6 +35,7 @@ constexpr std::array commands{
     Command{"search", "search for kernels with language models", rekernel::search_command},
     Command{"replay", "replay a recorded search", rekernel::replay_command},
     Command{"serve", "verdicts as a service, over HTTP", rekernel::serve_command},
+    Command{"task", "tasks for agents in Harbor's format", rekernel::task_command},
     Command{"report", "the recorded results as text or Markdown", rekernel::report_command},
     Command{"results", "merge, rank, compare and sign what was measured",
             rekernel::results_command},

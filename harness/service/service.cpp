@@ -172,7 +172,10 @@ void Service::submit(const std::string& client, std::vector<Submission> submissi
           Acceptance& one = (*acceptances)[i];
           if (one.kind == Acceptance::Kind::accepted) {
             ++counts_.accepted;
-            scheduler_.add(entry_of(one.row));
+            {
+              const SchedulerTime timed(*this);
+              scheduler_.add(entry_of(one.row));
+            }
             activate(one.row, std::move((*evaluations)[i].request));
           } else {
             if (has_place) scheduler_.give_back(client, 1);

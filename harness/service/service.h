@@ -105,6 +105,20 @@ class Service {
     double scheduler_seconds = 0;
   };
 
+  /// Adds the time until it goes to what the scheduler took.
+  class SchedulerTime {
+   public:
+    explicit SchedulerTime(Service& service) : service_(service) {}
+    ~SchedulerTime() {
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begun_;
+      service_.counts_.scheduler_seconds += time.count();
+    }
+
+   private:
+    Service& service_;
+    const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  };
+
   void activate(Row row, std::optional<std::string> request);
   Entry entry_of(const Row& row) const;
   View view_of(const Row& row) const;

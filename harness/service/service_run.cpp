@@ -15,11 +15,13 @@ constexpr std::int64_t swept_at_once = 2000;
 
 void Service::pump() {
   if (stopping_) return check_stopped();
-  const auto begun = std::chrono::steady_clock::now();
-  const std::vector<Ticket> compilations = scheduler_.start_compilations();
-  const std::vector<Scheduler::Assignment> judgings = scheduler_.start_judgings();
-  counts_.scheduler_seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  std::vector<Ticket> compilations;
+  std::vector<Scheduler::Assignment> judgings;
+  {
+    const SchedulerTime timed(*this);
+    compilations = scheduler_.start_compilations();
+    judgings = scheduler_.start_judgings();
+  }
   for (const Ticket ticket : compilations) {
     tell(active_.at(ticket));
     with_request(ticket,
@@ -113,7 +115,10 @@ void Service::judge_on(Scheduler::Assignment assignment) {
 void Service::after_compilation(Ticket ticket, Outcome outcome) {
   if (outcome.kind == Outcome::Kind::goes_on) {
     const bool has_device = judge_->devices() > 0;
-    scheduler_.compiled(ticket, has_device);
+    {
+      const SchedulerTime timed(*this);
+      scheduler_.compiled(ticket, has_device);
+    }
     if (!has_device) {
       give_answer(ticket, without_verdict(Answer::Kind::machine_error, "no_gpu",
                                           "no GPU here: " + judge_->no_device(), false));
@@ -129,7 +134,10 @@ void Service::after_compilation(Ticket ticket, Outcome outcome) {
 
 void Service::after_judging(Ticket ticket, Outcome outcome) {
   if (outcome.kind == Outcome::Kind::answer) {
-    scheduler_.judged(ticket);
+    {
+      const SchedulerTime timed(*this);
+      scheduler_.judged(ticket);
+    }
     give_answer(ticket, std::move(outcome.answer));
   } else {
     after_failure(ticket, outcome);

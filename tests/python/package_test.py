@@ -158,5 +158,21 @@ class Package(ServiceTest):
         self.assertTrue(all(answer.passed for answer in asyncio.run(ask())))
 
 
+class Groups(ServiceTest):
+    def test_the_log_of_the_example_gives_every_reward_again(self):
+        example, log = ROOT / "harness/python/examples/groups.py", self.folder / "log.jsonl"
+        environment = dict(os.environ, PYTHONPATH=str(ROOT / "harness/python"))
+
+        def run(*arguments):
+            command = [sys.executable, str(example), str(log), "--tier", "timed", "--made-up", *arguments]
+            return subprocess.run(command, env=environment, capture_output=True, text=True).returncode
+
+        self.assertEqual(run("--service", self.serve().address), 0)
+        self.assertEqual(len(log.read_text().splitlines()), 24)
+        self.assertEqual(run("--replay"), 0)
+        log.write_text(log.read_text().replace('"turn": 1', '"turn": 2', 1))
+        self.assertEqual(run("--replay"), 1)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -132,8 +132,8 @@ View Service::view_of(const Row& row) const {
   return {row.id, std::move(text), row.answer.has_value()};
 }
 
-void Service::submit(const std::string& client, std::vector<Submission> submissions,
-                     std::optional<std::string> batch, OnViews done) {
+void Service::submit(const std::string& client, const std::vector<Submission>& submissions,
+                     const std::optional<std::string>& batch, OnViews done) {
   if (stopping_) {
     return done(Refusal{503, "stopping", "the service is stopping", std::chrono::seconds(10)});
   }

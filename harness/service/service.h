@@ -65,8 +65,8 @@ class Service {
   void set_client(const std::string& client, double weight, std::optional<std::size_t> most_queued);
 
   /// All of them, once they are on disk, or none. With `batch`, they are one.
-  void submit(const std::string& client, std::vector<Submission> submissions,
-              std::optional<std::string> batch, OnViews done);
+  void submit(const std::string& client, const std::vector<Submission>& submissions,
+              const std::optional<std::string>& batch, OnViews done);
   void find(const std::string& client, const std::string& id, OnViews done);
   /// The client's evaluations in order, at most `limit`, after the one of this id (empty: from the
   /// first), of one batch where that is named.

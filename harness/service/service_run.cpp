@@ -93,7 +93,7 @@ void Service::judge_on(Scheduler::Assignment assignment) {
         store.begin_judging(ticket, boot);
         return true;
       },
-      [this, alive = std::weak_ptr(alive_), assignment, ticket](Result<bool> noted) {
+      [this, alive = std::weak_ptr(alive_), assignment, ticket](const Result<bool>& noted) {
         if (alive.expired()) return;
         if (!noted || !active_.contains(ticket)) {
           if (!noted) ++counts_.storage_failures;
@@ -191,7 +191,7 @@ void Service::give_answer(Ticket ticket, Answer answer) {
     store_.ask<bool>(
         [ticket, shared, time](Store& store) { return store.answer(ticket, *shared, false, time); },
         [this, alive = std::weak_ptr(alive_), ticket, shared, time,
-         again = weak.lock()](Result<bool> stored) {
+         again = weak.lock()](const Result<bool>& stored) {
           if (alive.expired()) return;
           storage_works_ = stored.ok();
           if (!stored) {

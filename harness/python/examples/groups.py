@@ -1,4 +1,4 @@
-"""A multi-turn loop that trains nothing: a scripted policy, GRPO's groups, and a log from which all rewards follow again.
+"""A multi-turn loop that trains nothing: a scripted policy in GRPO's groups, and a log that gives all rewards again.
 
 groups.py LOG [--tier correct] [--service ADDRESS]      runs it
 groups.py LOG --replay                                  reproduces the log byte for byte, without a service

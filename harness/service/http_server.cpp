@@ -18,6 +18,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <deque>
+#include <exception>
 
 #include "harness/base/files.h"
 
@@ -223,7 +224,11 @@ class Connection : public HttpExchange, public std::enable_shared_from_this<Conn
     request_.body = std::move(parser_->get().body());
     parser_.reset();
     stream_.expires_never();
-    server_->handlers.handle(std::move(request_), shared_from_this());
+    try {
+      server_->handlers.handle(std::move(request_), shared_from_this());
+    } catch (const std::exception&) {
+      give_up(500, "a defect of the service");
+    }
   }
 
   void give_up(int status, const std::string& message) {

@@ -99,7 +99,12 @@ HttpHandlers Routes::handlers() {
       [this](HttpRequest& request) { return gate(request); },
       [this](const HttpRequest& request, const Exchange& exchange) { handle(request, exchange); },
       [](int status, const std::string& message) {
-        return problem_response({status, status == 413 ? "too_large" : "bad_request", message, {}});
+        return problem_response({status,
+                                 status == 413   ? "too_large"
+                                 : status == 500 ? "defect"
+                                                 : "bad_request",
+                                 message,
+                                 {}});
       }};
 }
 

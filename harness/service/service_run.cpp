@@ -1,4 +1,5 @@
 #include <boost/json.hpp>
+#include <exception>
 
 #include "harness/service/answer.h"
 #include "harness/service/service.h"
@@ -10,6 +11,21 @@ namespace {
 constexpr std::chrono::milliseconds tick_time{100};
 constexpr std::chrono::milliseconds pause_before_storing_again{500};
 constexpr std::int64_t swept_at_once = 2000;
+
+/// A step of the judge. A defect of its own is a failure of the machine, and ends nothing else.
+Outcome attempted(const std::string& request, const std::function<Outcome(const Task&)>& step) {
+  Outcome outcome;
+  try {
+    const Result<Task> task = task_from_text(request);
+    if (task) return step(*task);
+    outcome.code = "stored_request";
+    outcome.message = task.error().message;
+  } catch (const std::exception& defect) {
+    outcome.code = "defect";
+    outcome.message = defect.what();
+  }
+  return outcome;
+}
 
 }  // namespace
 
@@ -70,13 +86,8 @@ void Service::with_request(Ticket ticket, std::function<void(std::string)> use) 
 
 void Service::compile(Ticket ticket, std::string request) {
   compilers_.push([this, ticket, request = std::move(request)] {
-    Outcome outcome;
-    if (const Result<Task> task = task_from_text(request)) {
-      outcome = judge_->compile(*task);
-    } else {
-      outcome.code = "stored_request";
-      outcome.message = task.error().message;
-    }
+    Outcome outcome =
+        attempted(request, [this](const Task& task) { return judge_->compile(task); });
     loop_.post(
         [this, alive = std::weak_ptr(alive_), ticket, outcome = std::move(outcome)]() mutable {
           if (!alive.expired()) after_compilation(ticket, std::move(outcome));
@@ -101,8 +112,8 @@ void Service::judge_on(Scheduler::Assignment assignment) {
         }
         with_request(ticket, [this, assignment, ticket](std::string request) {
           judges_.push([this, assignment, ticket, request = std::move(request)] {
-            const Result<Task> task = task_from_text(request);
-            Outcome outcome = judge_->judge(*task, assignment.device);
+            Outcome outcome = attempted(
+                request, [&](const Task& task) { return judge_->judge(task, assignment.device); });
             loop_.post([this, alive = std::weak_ptr(alive_), ticket,
                         outcome = std::move(outcome)]() mutable {
               if (!alive.expired()) after_judging(ticket, std::move(outcome));

@@ -92,8 +92,9 @@ class Protocol(ServiceTest):
 
     def test_a_machine_that_fails_is_never_a_verdict(self):
         client = self.serve("--tries", "2").client()
-        answer = client.evaluate(source(word="machine_failure"), plan=PLAN, problem="softmax", retries=0)
-        self.assertEqual((answer.kind, answer.retry, answer.status), ("machine_error", True, ""))
+        for word in ("machine_failure", "exception"):
+            answer = client.evaluate(source(word=word), plan=PLAN, problem="softmax", retries=0)
+            self.assertEqual((answer.kind, answer.retry, answer.status), ("machine_error", True, ""))
 
     def test_what_took_a_device_down_twice_is_quarantined_for_good(self):
         client = self.serve().client()

@@ -14,11 +14,10 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 
-namespace rekernel {
+namespace rekernel::service {
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
-using namespace service;
 
 namespace {
 
@@ -113,9 +112,7 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-}  // namespace
-
-int serve_command(const std::vector<std::string>& arguments) {
+int serve(const std::vector<std::string>& arguments) {
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel serve [options]",
                       "rekernel serve --listen 127.0.0.1:8420", serve_options());
@@ -187,5 +184,13 @@ int serve_command(const std::vector<std::string>& arguments) {
   service.reset();
   return exit_good;
 }
+
+}  // namespace
+
+}  // namespace rekernel::service
+
+namespace rekernel {
+
+int serve_command(const std::vector<std::string>& arguments) { return service::serve(arguments); }
 
 }  // namespace rekernel

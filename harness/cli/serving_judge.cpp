@@ -13,11 +13,10 @@
 
 extern char** environ;
 
-namespace rekernel {
+namespace rekernel::service {
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
-using namespace service;
 
 namespace {
 
@@ -153,4 +152,4 @@ Result<ServingJudge> serving_judge(const ParsedArguments& parsed, const Log& log
                                                         : local_judge(parsed, log);
 }
 
-}  // namespace rekernel
+}  // namespace rekernel::service

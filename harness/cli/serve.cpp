@@ -158,6 +158,12 @@ int serve(const std::vector<std::string>& arguments) {
   auto server =
       HttpServer::listen(loop, parsed.get<std::string>("listen"), routes.handlers(), limits);
   if (!server) return bad_input({"--listen " + server.error().message});
+  // Whoever finds the store locked finds its service here.
+  const fs::path address_file = fs::path(parsed.get<std::string>("store")) / "address";
+  if (const Result<Ok> written = write_file_atomically(address_file, (*server)->address() + "\n");
+      !written) {
+    return bad_input(written.error());
+  }
   // Whoever started it learns the port from this line.
   std::cout << "listening on " << (*server)->address() << std::endl;
   log("started", {{"address", (*server)->address()},

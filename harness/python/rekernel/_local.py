@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence
+from typing import IO, Any, Mapping, Optional, Sequence
 
 from rekernel._protocol import Answer, RekernelError
 from rekernel.client import Client
@@ -76,8 +76,13 @@ def start_service(
         raise RekernelError(f"{' '.join(command)} ended with status {process.returncode}: {said.strip()}")
     if process.stderr is not None:
         # Nobody reads it any more, and it must not fill up.
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
     return Service(process, line.removeprefix("listening on ").strip())
+
+
+def _drain(stream: IO[str]) -> None:
+    while stream.read(1 << 16):
+        pass
 
 
 def local_client() -> Client:

@@ -36,6 +36,7 @@ int results_command(const Arguments& arguments);
 int search_command(const Arguments& arguments);
 int serve_command(const Arguments& arguments);
 int show_command(const Arguments& arguments);
+int task_command(const Arguments& arguments);
 int verify_command(const Arguments& arguments);
 
 // Those that this program starts for itself, and that scripts of shells ask.

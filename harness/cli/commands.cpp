@@ -62,6 +62,7 @@ constexpr std::array commands{
     Command{"errors", judge, "verdicts on kernels and mutants, and their errors beside the bounds",
             errors_command},
     Command{"serve", services, "verdicts as a service, over HTTP", serve_command},
+    Command{"task", services, "tasks for agents in Harbor's format", task_command},
     Command{"help", help, "the page of a command; manual pages", help_command},
     Command{"completion", help, "the script that completes commands in a shell",
             completion_command},

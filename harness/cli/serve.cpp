@@ -1,38 +1,26 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/json.hpp>
-#include <fstream>
 #include <iostream>
-#include <thread>
 
 #include "harness/base/environment.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
-#include "harness/cli/evaluators.h"
-#include "harness/evaluation/launcher.h"
-#include "harness/jobs/slurm_launcher.h"
-#include "harness/process/isolate.h"
-#include "harness/service/launched_judge.h"
-#include "harness/service/made_up_judge.h"
+#include "harness/cli/serving_judge.h"
 #include "harness/service/problem_json.h"
 #include "harness/service/routes.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 
-extern char** environ;
-
-namespace rekernel {
+namespace rekernel::service {
 
 namespace po = boost::program_options;
 namespace fs = std::filesystem;
-using namespace service;
 
 namespace {
 
-constexpr unsigned cores_of_a_gpu = 2;
 constexpr std::int64_t most_cores = 1024;
 
 fs::path default_store() {
@@ -55,138 +43,14 @@ po::options_description serve_options() {
       "tokens", text(),
       "file with a line for each client: NAME sha256:DIGITS [weight=2] [queued=1000]")(
       "new-token", text(), "append a client of this name to --tokens, print its token, and end")(
-      "cores", number(0), "compilations at once; 0: all cores but two for each GPU")(
-      "target", text(), "compile for this target (sm_90a) where no GPU says it")(
       "queue", number(200'000), "evaluations that may wait")(
       "client-queue", number(50'000), "of one client, unless --tokens says otherwise")(
       "connections", number(4096), "open at once")("body-mib", number(8), "largest request body")(
       "keep", number(1'000'000), "answered evaluations that are remembered")(
       "tries", number(3), "failures of the machine before an evaluation is given up")(
-      "grace", number(30), "seconds that what runs may take to end after SIGTERM")(
-      "sign", text(), "SSH key that signs verdicts")("launcher", text()->default_value("local"),
-                                                     "local, or slurm: a job for each evaluation")(
-      "partition", text(), "slurm: partition")("account", text(), "slurm: account")(
-      "constraint", text(), "slurm: features that nodes must have")(
-      "time", text(), "slurm: longest time of a job, in its format (15)")(
-      "slurm-flag", po::value<std::vector<std::string>>()->composing(),
-      "slurm: one more option of sbatch; several")("jobs", number(32),
-                                                   "slurm: jobs in the queue at once")(
-      "jobs-folder", text(), "slurm: folder that this machine and the nodes share")(
-      "made-up-judge", po::value<std::int64_t>(),
-      "for tests: verdicts that are made up after so many milliseconds, and say so")(
-      "made-up-devices", number(1), "for tests: how many devices to make up")(
-      "made-up-failures", po::value<double>()->default_value(0),
-      "for tests: share of judgings that fail");
-  add_gpu_options(options);
+      "grace", number(30), "seconds that what runs may take to end after SIGTERM");
+  add_judge_options(options);
   return options;
-}
-
-/// A judge, and what it can do at once.
-struct ChosenJudge {
-  std::shared_ptr<JudgeBackend> judge;
-  unsigned cores = 1;
-};
-
-unsigned cores_for(const ParsedArguments& parsed, std::size_t local_gpus) {
-  const std::int64_t asked = parsed.get<std::int64_t>("cores");
-  if (asked > 0) return static_cast<unsigned>(asked);
-  const std::size_t all = std::max(1u, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(std::max<std::size_t>(
-      1, all > cores_of_a_gpu * local_gpus ? all - cores_of_a_gpu * local_gpus : 1));
-}
-
-Result<ChosenJudge> judge_by(const ParsedArguments& parsed, LaunchedJudge::Options options,
-                             std::size_t local_gpus) {
-  options.toolchain = toolchain_text();
-  if (parsed.has("sign")) options.signing_key = parsed.get<std::string>("sign");
-  auto judge = LaunchedJudge::make(std::move(options));
-  if (!judge) return judge.error();
-  return ChosenJudge{std::move(*judge), cores_for(parsed, local_gpus)};
-}
-
-Result<ChosenJudge> local_judge(const ParsedArguments& parsed, const Log& log) {
-  LaunchedJudge::Options options;
-  if (parsed.has("target")) options.target = parsed.get<std::string>("target");
-  const Result<std::vector<VisibleGpu>> visible = visible_gpus();
-  if (!visible) {
-    options.no_place = visible.error().message;
-    return judge_by(parsed, std::move(options), 0);
-  }
-  // One service's verdicts are of one kind of GPU: they are kept by its name.
-  const auto chosen = choose_gpus(parsed.get<std::string>("gpus"), *visible, false);
-  if (!chosen) return chosen.error();
-  std::optional<std::chrono::seconds> patience;
-  if (chosen->size() > 1) patience = std::chrono::seconds(60);
-  options.launcher = std::make_shared<LocalLauncher>(
-      nullptr,
-      [log](const std::string& holder) {
-        log("gpu_waits", {{"message", holder}});
-      },
-      patience);
-  for (const VisibleGpu& gpu : *chosen) options.places.push_back(gpu.ordinal);
-  options.device_name = chosen->front().name;
-  options.target = Compiler::target_for_device(chosen->front().major, chosen->front().minor);
-  return judge_by(parsed, std::move(options), chosen->size());
-}
-
-/// Ours, less what looks like a secret, and less our place in a job array.
-std::vector<std::string> environment_of_jobs() {
-  std::vector<std::string> kept;
-  for (char** at = environ; *at; ++at) {
-    const std::string variable = *at;
-    const std::string name = variable.substr(0, variable.find('='));
-    const bool secret =
-        name.find("KEY") != std::string::npos || name.find("TOKEN") != std::string::npos ||
-        name.find("SECRET") != std::string::npos || name.find("PASSWORD") != std::string::npos;
-    if (!secret && !name.starts_with("SLURM_ARRAY_")) kept.push_back(variable);
-  }
-  return kept;
-}
-
-Result<ChosenJudge> slurm_judge(const ParsedArguments& parsed, const Log& log) {
-  if (!parsed.has("target"))
-    return Error{"--launcher slurm: expected --target, what the nodes' GPUs run (sm_90a)"};
-  const auto text = [&](const char* name) {
-    return parsed.has(name) ? parsed.get<std::string>(name) : "";
-  };
-  const Result<JobFolder> folder = JobFolder::open(
-      parsed.has("jobs-folder") ? fs::path(text("jobs-folder")) : fs::path(text("store")) / "jobs");
-  if (!folder) return folder.error();
-  SlurmJobOptions slurm;
-  slurm.partition = text("partition");
-  slurm.account = text("account");
-  slurm.constraint = text("constraint");
-  if (parsed.has("time")) slurm.time = text("time");
-  if (parsed.has("slurm-flag")) slurm.flags = parsed.get<std::vector<std::string>>("slurm-flag");
-  JobOptions jobs;
-  jobs.program = own_executable();
-  jobs.target = text("target");
-  jobs.environment = environment_of_jobs();
-  jobs.say = [log](const std::string& line) { log("slurm", {{"message", line}}); };
-  auto launcher = SlurmLauncher::open(*folder, std::move(slurm), std::move(jobs), {});
-  if (!launcher) return launcher.error();
-  LaunchedJudge::Options options;
-  options.launcher = std::move(*launcher);
-  options.places.assign(static_cast<std::size_t>(parsed.get<std::int64_t>("jobs")), 0);
-  options.target = text("target");
-  options.is_local = false;
-  options.settled = [folder = *folder](const Candidate& candidate,
-                                       const EvaluateOptions& evaluate) {
-    folder.remove_result(JobFolder::key_of(candidate, evaluate));
-  };
-  return judge_by(parsed, std::move(options), 0);
-}
-
-Result<ChosenJudge> chosen_judge(const ParsedArguments& parsed, const Log& log) {
-  if (parsed.has("made-up-judge")) {
-    MadeUpJudge::Options options;
-    options.devices = static_cast<unsigned>(parsed.get<std::int64_t>("made-up-devices"));
-    options.judge_time = std::chrono::milliseconds(parsed.get<std::int64_t>("made-up-judge"));
-    options.failure_share = parsed.get<double>("made-up-failures");
-    return ChosenJudge{std::make_shared<MadeUpJudge>(options), cores_for(parsed, 0)};
-  }
-  return parsed.get<std::string>("launcher") == "slurm" ? slurm_judge(parsed, log)
-                                                        : local_judge(parsed, log);
 }
 
 Result<Ok> check_numbers(const ParsedArguments& parsed) {
@@ -248,9 +112,7 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-}  // namespace
-
-int serve_command(const Arguments& arguments) {
+int serve(const Arguments& arguments) {
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel serve [options]",
                       "rekernel serve --listen 127.0.0.1:8420", serve_options());
@@ -273,7 +135,7 @@ int serve_command(const Arguments& arguments) {
   const Log log = log_to_standard_error();
   Result<Store> store = Store::open(parsed.get<std::string>("store"));
   if (!store) return bad_input({"--store " + store.error().message});
-  Result<ChosenJudge> chosen = chosen_judge(parsed, log);
+  Result<ServingJudge> chosen = serving_judge(parsed, log);
   if (!chosen) return bad_input(chosen.error());
   problems_json();  // read before the first client waits for it
 
@@ -296,6 +158,12 @@ int serve_command(const Arguments& arguments) {
   auto server =
       HttpServer::listen(loop, parsed.get<std::string>("listen"), routes.handlers(), limits);
   if (!server) return bad_input({"--listen " + server.error().message});
+  // Whoever finds the store locked finds its service here.
+  const fs::path address_file = fs::path(parsed.get<std::string>("store")) / "address";
+  if (const Result<Ok> written = write_file_atomically(address_file, (*server)->address() + "\n");
+      !written) {
+    return bad_input(written.error());
+  }
   // Whoever started it learns the port from this line.
   std::cout << "listening on " << (*server)->address() << std::endl;
   log("started", {{"address", (*server)->address()},
@@ -322,5 +190,13 @@ int serve_command(const Arguments& arguments) {
   service.reset();
   return exit_good;
 }
+
+}  // namespace
+
+}  // namespace rekernel::service
+
+namespace rekernel {
+
+int serve_command(const Arguments& arguments) { return service::serve(arguments); }
 
 }  // namespace rekernel

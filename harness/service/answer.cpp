@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
+#include <cmath>
 
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
@@ -22,7 +23,7 @@ constexpr std::size_t most_message_bytes = 16u << 10;
 /// double.
 double rounded(double value) {
   constexpr double digits = 1e4;
-  return static_cast<double>(static_cast<std::int64_t>(value * digits + 0.5)) / digits;
+  return static_cast<double>(std::llround(value * digits)) / digits;
 }
 
 double share_percent(std::int64_t bound_ns, const Timing& timing) {

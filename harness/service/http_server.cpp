@@ -18,6 +18,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <deque>
+#include <exception>
 
 #include "harness/base/files.h"
 
@@ -223,7 +224,11 @@ class Connection : public HttpExchange, public std::enable_shared_from_this<Conn
     request_.body = std::move(parser_->get().body());
     parser_.reset();
     stream_.expires_never();
-    server_->handlers.handle(std::move(request_), shared_from_this());
+    try {
+      server_->handlers.handle(std::move(request_), shared_from_this());
+    } catch (const std::exception&) {
+      give_up(500, "a defect of the service");
+    }
   }
 
   void give_up(int status, const std::string& message) {
@@ -280,13 +285,6 @@ class Connection : public HttpExchange, public std::enable_shared_from_this<Conn
   bool open_ = true;
   bool ending_ = false;
 };
-
-std::optional<int> digit_of(char letter) {
-  if (letter >= '0' && letter <= '9') return letter - '0';
-  const int lower = std::tolower(static_cast<unsigned char>(letter));
-  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
-  return std::nullopt;
-}
 
 Result<Protocol::endpoint> endpoint_of(const ListenAddress& address) {
   if (address.unix_path.empty()) {
@@ -376,57 +374,6 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(AsioLoop& loop, const std
   state->unix_path = address->unix_path;
   state->accept(state);
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
-}
-
-bool ListenAddress::is_loopback() const {
-  if (!unix_path.empty()) return true;
-  Code failure;
-  const auto address = asio::ip::make_address(host, failure);
-  return !failure && address.is_loopback();
-}
-
-Result<ListenAddress> parse_listen_address(const std::string& text) {
-  ListenAddress address;
-  constexpr std::string_view unix_mark = "unix:";
-  if (text.starts_with(unix_mark)) {
-    address.unix_path = text.substr(unix_mark.size());
-    if (address.unix_path.empty()) return Error{text + ": expected a path after unix:"};
-    return address;
-  }
-  const std::size_t colon = text.rfind(':');
-  unsigned port = 65536;
-  if (colon != std::string::npos && colon + 1 < text.size() &&
-      text.find_first_not_of("0123456789", colon + 1) == std::string::npos &&
-      text.size() - colon < 8) {
-    port = static_cast<unsigned>(std::stoul(text.substr(colon + 1)));
-  }
-  if (port > 65535) return Error{text + ": expected ADDRESS:PORT, [::1]:PORT or unix:PATH"};
-  address.host = text.substr(0, colon);
-  if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']') {
-    address.host = address.host.substr(1, address.host.size() - 2);
-  }
-  if (address.host == "localhost") address.host = "127.0.0.1";
-  address.port = static_cast<std::uint16_t>(port);
-  Code failure;
-  asio::ip::make_address(address.host, failure);
-  if (failure) return Error{text + ": expected a number like 127.0.0.1 before the port"};
-  return address;
-}
-
-std::optional<std::string> url_decoded(std::string_view text, bool plus_is_blank) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += plus_is_blank && text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto high = digit_of(text[i + 1]), low = digit_of(text[i + 2]);
-    if (!high || !low) return std::nullopt;
-    decoded += static_cast<char>(*high * 16 + *low);
-    i += 2;
-  }
-  return decoded;
 }
 
 }  // namespace rekernel::service

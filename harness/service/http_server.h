@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/service/event_loop.h"
+#include "harness/service/listen_address.h"
 #include "ops/result.h"
 
 namespace rekernel::service {
@@ -100,17 +101,5 @@ class HttpServer {
   explicit HttpServer(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
-
-/// An address of this kind, in parts. Error where it is none.
-struct ListenAddress {
-  std::string unix_path;  ///< or
-  std::string host;       ///< a number, without brackets
-  std::uint16_t port = 0;
-  bool is_loopback() const;
-};
-Result<ListenAddress> parse_listen_address(const std::string& text);
-
-/// "%20" and "+" of a query; nothing for a broken one.
-std::optional<std::string> url_decoded(std::string_view text, bool plus_is_blank);
 
 }  // namespace rekernel::service

@@ -61,8 +61,8 @@ std::string statement_of(const Evaluation& evaluation, const Task& task, const J
 
 }  // namespace
 
-LaunchedJudge::LaunchedJudge(Options options, Compiler compiler)
-    : options_(std::move(options)), compiler_(std::move(compiler)) {}
+LaunchedJudge::LaunchedJudge(Options options, const Compiler& compiler)
+    : options_(std::move(options)), compiler_(compiler) {}
 
 Result<std::unique_ptr<LaunchedJudge>> LaunchedJudge::make(Options options) {
   Result<Compiler> compiler = Compiler::load();
@@ -91,10 +91,10 @@ Outcome LaunchedJudge::verdict(const Task& task, const Evaluation& evaluation,
   boost::json::object json = verdict_json(evaluation, task, by);
   if (!options_.signing_key.empty()) {
     const std::string statement = statement_of(evaluation, task, by);
-    Result<std::string> signature = sign(statement, options_.signing_key);
+    const Result<std::string> signature = sign(statement, options_.signing_key);
     if (!signature) return failure("cannot_sign", signature.error().message);
     json["statement"] = statement;
-    json["signature"] = std::move(*signature);
+    json["signature"] = *signature;
   }
   Outcome outcome;
   outcome.kind = Outcome::Kind::answer;

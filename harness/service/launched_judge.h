@@ -42,7 +42,7 @@ class LaunchedJudge : public JudgeBackend {
   bool answers(int device) override;
 
  private:
-  LaunchedJudge(Options options, Compiler compiler);
+  LaunchedJudge(Options options, const Compiler& compiler);
   std::string target_of(const Task& task) const;
   std::string device_name() const;
   Outcome verdict(const Task& task, const Evaluation& evaluation, const std::string& device,

@@ -27,9 +27,9 @@ std::int64_t now_ms() {
 }
 
 Log log_to_standard_error() {
-  return [](std::string_view event, boost::json::object fields) {
+  return [](std::string_view event, const boost::json::object& fields) {
     boost::json::object line{{"time", utc_text(now_ms())}, {"event", event}};
-    for (auto& [key, value] : fields) line[key] = std::move(value);
+    for (const auto& [key, value] : fields) line[key] = value;
     // A log that cannot be written is no reason to stop judging.
     static_cast<void>(write_all(2, boost::json::serialize(line) + "\n"));
   };

@@ -1,6 +1,7 @@
 #include "harness/service/made_up_judge.h"
 
 #include <boost/json.hpp>
+#include <stdexcept>
 #include <thread>
 
 #include "harness/base/files.h"
@@ -101,6 +102,7 @@ Outcome MadeUpJudge::judge(const Task& task, int device) {
   constexpr int slowness = 10;
   const auto time = word == "slow" ? slowness * options_.judge_time : options_.judge_time;
   if (time.count() > 0) std::this_thread::sleep_for(time);
+  if (word == "exception") throw std::runtime_error("made up");
   if (word == "machine_failure" || word == "device_lost") {
     return failure(device, word == "device_lost");
   }

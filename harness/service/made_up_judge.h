@@ -14,7 +14,7 @@ namespace rekernel::service {
 /// Looks at nothing and makes verdicts up, each of which says so: for tests of the service, of
 /// clients and of training loops without a GPU. Times are a function of the code alone. A line
 /// "// made-up: WORD" in the code asks for more: a status ("wrong_result"), "machine_failure",
-/// "device_lost" (every time), or "slow" (ten times the judging time).
+/// "device_lost", "exception" (every time), or "slow" (ten times the judging time).
 class MadeUpJudge : public JudgeBackend {
  public:
   struct Options {

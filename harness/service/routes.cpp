@@ -97,11 +97,14 @@ std::string_view Routes::openapi() {
 HttpHandlers Routes::handlers() {
   return {
       [this](HttpRequest& request) { return gate(request); },
-      [this](HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
-        handle(std::move(request), exchange);
-      },
+      [this](const HttpRequest& request, const Exchange& exchange) { handle(request, exchange); },
       [](int status, const std::string& message) {
-        return problem_response({status, status == 413 ? "too_large" : "bad_request", message, {}});
+        return problem_response({status,
+                                 status == 413   ? "too_large"
+                                 : status == 500 ? "defect"
+                                                 : "bad_request",
+                                 message,
+                                 {}});
       }};
 }
 
@@ -135,7 +138,7 @@ std::optional<HttpResponse> Routes::gate(HttpRequest& request) const {
   return std::nullopt;
 }
 
-void Routes::handle(HttpRequest request, const Exchange& exchange) {
+void Routes::handle(const HttpRequest& request, const Exchange& exchange) {
   std::string allowed;
   for (const Route& route : table()) {
     const std::optional<std::string> part = match(route.path, request.path);

@@ -41,7 +41,7 @@ class Routes {
   static const std::vector<Route>& table();
 
   std::optional<HttpResponse> gate(HttpRequest& request) const;
-  void handle(HttpRequest request, const Exchange& exchange);
+  void handle(const HttpRequest& request, const Exchange& exchange);
 
   void health(const HttpRequest& request, const std::string& id, const Exchange& exchange);
   void readiness(const HttpRequest& request, const std::string& id, const Exchange& exchange);

@@ -113,7 +113,7 @@ void Routes::submit_batch(const HttpRequest& request, const std::string&,
   if (const auto error = reader->error()) return exchange->respond(bad_request(error->message));
   const std::string batch = random_digits() + random_digits();
   service_.submit(
-      request.client, std::move(submissions), batch,
+      request.client, submissions, batch,
       [this, exchange, client = request.client, batch, wait = *wait](const Views& views) {
         if (const auto refusal = refusal_in(views)) {
           return exchange->respond(problem_response(*refusal));

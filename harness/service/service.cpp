@@ -132,8 +132,8 @@ View Service::view_of(const Row& row) const {
   return {row.id, std::move(text), row.answer.has_value()};
 }
 
-void Service::submit(const std::string& client, std::vector<Submission> submissions,
-                     std::optional<std::string> batch, OnViews done) {
+void Service::submit(const std::string& client, const std::vector<Submission>& submissions,
+                     const std::optional<std::string>& batch, OnViews done) {
   if (stopping_) {
     return done(Refusal{503, "stopping", "the service is stopping", std::chrono::seconds(10)});
   }
@@ -172,7 +172,10 @@ void Service::submit(const std::string& client, std::vector<Submission> submissi
           Acceptance& one = (*acceptances)[i];
           if (one.kind == Acceptance::Kind::accepted) {
             ++counts_.accepted;
-            scheduler_.add(entry_of(one.row));
+            {
+              const SchedulerTime timed(*this);
+              scheduler_.add(entry_of(one.row));
+            }
             activate(one.row, std::move((*evaluations)[i].request));
           } else {
             if (has_place) scheduler_.give_back(client, 1);

@@ -65,8 +65,8 @@ class Service {
   void set_client(const std::string& client, double weight, std::optional<std::size_t> most_queued);
 
   /// All of them, once they are on disk, or none. With `batch`, they are one.
-  void submit(const std::string& client, std::vector<Submission> submissions,
-              std::optional<std::string> batch, OnViews done);
+  void submit(const std::string& client, const std::vector<Submission>& submissions,
+              const std::optional<std::string>& batch, OnViews done);
   void find(const std::string& client, const std::string& id, OnViews done);
   /// The client's evaluations in order, at most `limit`, after the one of this id (empty: from the
   /// first), of one batch where that is named.
@@ -103,6 +103,20 @@ class Service {
     std::uint64_t accepted = 0, kept = 0, refused = 0, machine_failures = 0, storage_failures = 0;
     std::array<std::uint64_t, 5> answers{};  ///< by Answer::Kind
     double scheduler_seconds = 0;
+  };
+
+  /// Adds the time until it goes to what the scheduler took.
+  class SchedulerTime {
+   public:
+    explicit SchedulerTime(Service& service) : service_(service) {}
+    ~SchedulerTime() {
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begun_;
+      service_.counts_.scheduler_seconds += time.count();
+    }
+
+   private:
+    Service& service_;
+    const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   };
 
   void activate(Row row, std::optional<std::string> request);

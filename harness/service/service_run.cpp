@@ -1,4 +1,5 @@
 #include <boost/json.hpp>
+#include <exception>
 
 #include "harness/service/answer.h"
 #include "harness/service/service.h"
@@ -11,15 +12,32 @@ constexpr std::chrono::milliseconds tick_time{100};
 constexpr std::chrono::milliseconds pause_before_storing_again{500};
 constexpr std::int64_t swept_at_once = 2000;
 
+/// A step of the judge. A defect of its own is a failure of the machine, and ends nothing else.
+Outcome attempted(const std::string& request, const std::function<Outcome(const Task&)>& step) {
+  Outcome outcome;
+  try {
+    const Result<Task> task = task_from_text(request);
+    if (task) return step(*task);
+    outcome.code = "stored_request";
+    outcome.message = task.error().message;
+  } catch (const std::exception& defect) {
+    outcome.code = "defect";
+    outcome.message = defect.what();
+  }
+  return outcome;
+}
+
 }  // namespace
 
 void Service::pump() {
   if (stopping_) return check_stopped();
-  const auto begun = std::chrono::steady_clock::now();
-  const std::vector<Ticket> compilations = scheduler_.start_compilations();
-  const std::vector<Scheduler::Assignment> judgings = scheduler_.start_judgings();
-  counts_.scheduler_seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  std::vector<Ticket> compilations;
+  std::vector<Scheduler::Assignment> judgings;
+  {
+    const SchedulerTime timed(*this);
+    compilations = scheduler_.start_compilations();
+    judgings = scheduler_.start_judgings();
+  }
   for (const Ticket ticket : compilations) {
     tell(active_.at(ticket));
     with_request(ticket,
@@ -68,13 +86,8 @@ void Service::with_request(Ticket ticket, std::function<void(std::string)> use) 
 
 void Service::compile(Ticket ticket, std::string request) {
   compilers_.push([this, ticket, request = std::move(request)] {
-    Outcome outcome;
-    if (const Result<Task> task = task_from_text(request)) {
-      outcome = judge_->compile(*task);
-    } else {
-      outcome.code = "stored_request";
-      outcome.message = task.error().message;
-    }
+    Outcome outcome =
+        attempted(request, [this](const Task& task) { return judge_->compile(task); });
     loop_.post(
         [this, alive = std::weak_ptr(alive_), ticket, outcome = std::move(outcome)]() mutable {
           if (!alive.expired()) after_compilation(ticket, std::move(outcome));
@@ -91,7 +104,7 @@ void Service::judge_on(Scheduler::Assignment assignment) {
         store.begin_judging(ticket, boot);
         return true;
       },
-      [this, alive = std::weak_ptr(alive_), assignment, ticket](Result<bool> noted) {
+      [this, alive = std::weak_ptr(alive_), assignment, ticket](const Result<bool>& noted) {
         if (alive.expired()) return;
         if (!noted || !active_.contains(ticket)) {
           if (!noted) ++counts_.storage_failures;
@@ -99,8 +112,8 @@ void Service::judge_on(Scheduler::Assignment assignment) {
         }
         with_request(ticket, [this, assignment, ticket](std::string request) {
           judges_.push([this, assignment, ticket, request = std::move(request)] {
-            const Result<Task> task = task_from_text(request);
-            Outcome outcome = judge_->judge(*task, assignment.device);
+            Outcome outcome = attempted(
+                request, [&](const Task& task) { return judge_->judge(task, assignment.device); });
             loop_.post([this, alive = std::weak_ptr(alive_), ticket,
                         outcome = std::move(outcome)]() mutable {
               if (!alive.expired()) after_judging(ticket, std::move(outcome));
@@ -113,7 +126,10 @@ void Service::judge_on(Scheduler::Assignment assignment) {
 void Service::after_compilation(Ticket ticket, Outcome outcome) {
   if (outcome.kind == Outcome::Kind::goes_on) {
     const bool has_device = judge_->devices() > 0;
-    scheduler_.compiled(ticket, has_device);
+    {
+      const SchedulerTime timed(*this);
+      scheduler_.compiled(ticket, has_device);
+    }
     if (!has_device) {
       give_answer(ticket, without_verdict(Answer::Kind::machine_error, "no_gpu",
                                           "no GPU here: " + judge_->no_device(), false));
@@ -129,7 +145,10 @@ void Service::after_compilation(Ticket ticket, Outcome outcome) {
 
 void Service::after_judging(Ticket ticket, Outcome outcome) {
   if (outcome.kind == Outcome::Kind::answer) {
-    scheduler_.judged(ticket);
+    {
+      const SchedulerTime timed(*this);
+      scheduler_.judged(ticket);
+    }
     give_answer(ticket, std::move(outcome.answer));
   } else {
     after_failure(ticket, outcome);
@@ -183,7 +202,7 @@ void Service::give_answer(Ticket ticket, Answer answer) {
     store_.ask<bool>(
         [ticket, shared, time](Store& store) { return store.answer(ticket, *shared, false, time); },
         [this, alive = std::weak_ptr(alive_), ticket, shared, time,
-         again = weak.lock()](Result<bool> stored) {
+         again = weak.lock()](const Result<bool>& stored) {
           if (alive.expired()) return;
           storage_works_ = stored.ok();
           if (!stored) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # release.sh FOLDER: builds the program for other machines into FOLDER, on Debian 12: the program, the recorder
-# that `capture` looks for beside it, and their checksums. Only the C library stays outside of them, so that they
-# run on Debian 12 and on whatever is newer; CUDA's libraries are opened where they are.
+# that `capture` looks for beside it, the Python package as a wheel, and their checksums. Only the C library stays
+# outside of the programs, so that they run on Debian 12 and on whatever is newer; CUDA's libraries are opened where
+# they are.
 set -euo pipefail
 # shellcheck source=harness/setup/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -26,5 +27,16 @@ for file in "$name" "$recorder"; do
   outside=$(ldd "$1/$file" | awk '{print $1}' | grep -vE '^(linux-vdso|libc|libm|libdl|libpthread|librt)\.so|^/lib64/ld-linux') || true
   [[ -z $outside ]] || fail "$file needs $outside"
 done
-(cd "$1" && sha256sum "$name" "$recorder" >SHA256SUMS)
-note "made $1/$name and $1/$recorder"
+
+# The client of `rekernel serve`, from a copy: setuptools leaves folders where it builds.
+install_packages python3 python3-pip
+package=$(mktemp -d)
+trap 'rm -rf "$package"' EXIT
+cp -r "$root/harness/python" "$package/python"
+python=$(pip_python) || fail 'no python3 with pip (tried python3 and /usr/bin/python3)'
+"$python" -m pip wheel --quiet --no-deps --wheel-dir "$1" "$package/python" >>"$log" 2>&1 ||
+  fail "the Python package does not build: $(last_complaint "$log") (log: $log)"
+wheel=rekernel-${version#rekernel }-py3-none-any.whl
+[[ -e $1/$wheel ]] || fail "expected the wheel $wheel: harness/python/pyproject.toml and CMakeLists.txt differ in version"
+(cd "$1" && sha256sum "$name" "$recorder" "$wheel" >SHA256SUMS)
+note "made $1/$name, $1/$recorder and $1/$wheel"

@@ -119,18 +119,26 @@ class Package(ServiceTest):
     def test_a_service_is_started_where_none_runs_and_goes_with_its_starter(self):
         script = (
             "import rekernel, sys; answer = rekernel.evaluate('// x', plan={}, problem='softmax'); "
-            "print(answer.status, rekernel.local_client().address)"
+            "print(answer.status, rekernel.local_client().address, flush=True); sys.stdin.read()"
         )
         environment = dict(
             os.environ,
             PYTHONPATH=str(ROOT / "harness" / "python"),
             REKERNEL_SERVICE="",
-            REKERNEL_SERVE_OPTIONS=f"--made-up-judge 0 --store {self.folder}/store",
+            REKERNEL_STORE=str(self.folder / "store"),
+            REKERNEL_SERVE_OPTIONS="--made-up-judge 0",
         )
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-        status, address = done.stdout.split()
+        command = [sys.executable, "-c", script]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with (
+            subprocess.Popen(command, env=environment, **pipes) as one,
+            subprocess.Popen(command, env=environment, **pipes) as other,
+        ):
+            said = [process.stdout.readline().split() for process in (one, other)]
+            one.stdin.close()
+            other.stdin.close()
+        self.assertEqual(said[0], said[1], "several processes share one service")
+        status, address = said[0]
         self.assertEqual(status, "passed")
         with self.assertRaises(rekernel.Unreachable):
             rekernel.Client(address).request(rekernel._protocol.service())
@@ -156,6 +164,22 @@ class Package(ServiceTest):
                 return await client.evaluate_many([submission("a"), submission("b")])
 
         self.assertTrue(all(answer.passed for answer in asyncio.run(ask())))
+
+
+class Groups(ServiceTest):
+    def test_the_log_of_the_example_gives_every_reward_again(self):
+        example, log = ROOT / "harness/python/examples/groups.py", self.folder / "log.jsonl"
+        environment = dict(os.environ, PYTHONPATH=str(ROOT / "harness/python"))
+
+        def run(*arguments):
+            command = [sys.executable, str(example), str(log), "--tier", "timed", "--made-up", *arguments]
+            return subprocess.run(command, env=environment, capture_output=True, text=True).returncode
+
+        self.assertEqual(run("--service", self.serve().address), 0)
+        self.assertEqual(len(log.read_text().splitlines()), 24)
+        self.assertEqual(run("--replay"), 0)
+        log.write_text(log.read_text().replace('"turn": 1', '"turn": 2', 1))
+        self.assertEqual(run("--replay"), 1)
 
 
 if __name__ == "__main__":

@@ -92,8 +92,9 @@ class Protocol(ServiceTest):
 
     def test_a_machine_that_fails_is_never_a_verdict(self):
         client = self.serve("--tries", "2").client()
-        answer = client.evaluate(source(word="machine_failure"), plan=PLAN, problem="softmax", retries=0)
-        self.assertEqual((answer.kind, answer.retry, answer.status), ("machine_error", True, ""))
+        for word in ("machine_failure", "exception"):
+            answer = client.evaluate(source(word=word), plan=PLAN, problem="softmax", retries=0)
+            self.assertEqual((answer.kind, answer.retry, answer.status), ("machine_error", True, ""))
 
     def test_what_took_a_device_down_twice_is_quarantined_for_good(self):
         client = self.serve().client()
@@ -355,8 +356,8 @@ class Deaths(ServiceTest):
         self.assertTrue(client.wait(waiting.id, 20).passed)
 
 
-class RealJudge(ServiceTest):
-    """Without a GPU: tier `compile`, and what stands in a verdict's place for the others."""
+class CommittedKernel(ServiceTest):
+    """The judge itself, and a kernel that passes."""
 
     def setUp(self):
         super().setUp()
@@ -366,6 +367,10 @@ class RealJudge(ServiceTest):
             self.code = code.read()
         with open(os.path.join(folder, "kernel.json"), encoding="utf-8") as plan:
             self.plan = json.load(plan)
+
+
+class RealJudge(CommittedKernel):
+    """Without a GPU: tier `compile`, and what stands in a verdict's place for the others."""
 
     def test_a_committed_kernel_compiles(self):
         answer = self.client.evaluate(self.code, plan=self.plan, problem="softmax", tier="compile")
@@ -392,6 +397,32 @@ class RealJudge(ServiceTest):
         self.assertEqual((answer.kind, answer.code, answer.retry), ("machine_error", "no_gpu", False))
         with self.assertRaises(rekernel.MachineError):
             rekernel.Reward()(answer)
+
+
+class GpuJudge(CommittedKernel):
+    def test_a_committed_kernel_passes_with_a_time(self):
+        answer = self.client.evaluate(self.code, plan=self.plan, problem="softmax")
+        self.assertTrue(answer.passed, answer.raw)
+        self.assertGreater(answer.speedup, 1)
+        self.assertLess(answer.share_of_speed_of_light, 1)
+        self.assertIn("robust", answer.badges)
+        self.assertGreater(rekernel.Reward("sol_score", needs=("robust",))(answer), 0.3)
+        self.assertTrue(self.client.evaluate(self.code, plan=self.plan, problem="softmax").raw["kept"])
+
+    def test_a_wrong_kernel_is_told_where(self):
+        wrong = 'extern "C" __global__ void k(const float* x, float* y) { y[threadIdx.x] = 0; }'
+        plan = {"launches": [{"kernel": "k", "grid": [1], "block": [32], "args": ["x", "y"]}]}
+        answer = self.client.evaluate(wrong, plan=plan, problem="softmax", tier="correct")
+        self.assertEqual(answer.status, "wrong_result")
+        self.assertGreater(answer.body["errors"]["failing_elements"], 0)
+        self.assertEqual(rekernel.Reward("correct")(answer), 0.0)
+
+    def test_several_wait_for_the_gpus_and_all_get_verdicts(self):
+        bodies = [
+            {"problem": "softmax", "source": f"{self.code}// {i}\n", "plan": self.plan, "tier": "correct"}
+            for i in range(4)
+        ]
+        self.assertTrue(all(answer.passed for answer in self.client.evaluate_many(bodies)))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence
+from typing import IO, Any, Mapping, Optional, Sequence
 
 from rekernel._protocol import Answer, RekernelError
 from rekernel.client import Client
@@ -75,14 +76,20 @@ def start_service(
         raise RekernelError(f"{' '.join(command)} ended with status {process.returncode}: {said.strip()}")
     if process.stderr is not None:
         # Nobody reads it any more, and it must not fill up.
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        threading.Thread(target=_drain, args=(process.stderr,), daemon=True).start()
     return Service(process, line.removeprefix("listening on ").strip())
 
 
+def _drain(stream: IO[str]) -> None:
+    while stream.read(1 << 16):
+        pass
+
+
 def local_client() -> Client:
-    """The client of the environment's ``REKERNEL_SERVICE``, else of a service that this process starts, once, and stops
-    at its end. A service of another process on the same store is no error: then that one is used, if it listens at
-    the usual place."""
+    """The client of the environment's ``REKERNEL_SERVICE``, else of a service at the usual place, else of one that this
+    process starts, once, and stops at its end. Of several processes, the first starts it and the others use it: where
+    they may outlive the first, start one by hand. ``REKERNEL_STORE`` names another store, ``REKERNEL_SERVE_OPTIONS``
+    holds further options."""
     global _client
     with _lock:
         if _client is None:
@@ -99,10 +106,35 @@ def _connected() -> Client:
         return usual
     except RekernelError:
         pass
+    store = Path(os.environ.get("REKERNEL_STORE") or _default_store())
     options = os.environ.get("REKERNEL_SERVE_OPTIONS", "").split()
-    service = start_service(options)
+    try:
+        service = start_service(["--store", str(store), *options])
+    except RekernelError as error:
+        if "another service uses this store" not in str(error):
+            raise
+        return Client(_address_in(store))
     atexit.register(service.stop)
     return Client(service.address)
+
+
+def _default_store() -> Path:
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local/state") / "rekernel" / "service"
+
+
+def _address_in(store: Path) -> str:
+    """Where the service of a store listens; it may have begun a moment ago."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            address = (store / "address").read_text(encoding="utf-8").strip()
+            Client(address).service()
+            return address
+        except (OSError, RekernelError):
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 def evaluate(

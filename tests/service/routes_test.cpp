@@ -1,4 +1,4 @@
-#include "harness/service/http_server.h"
+#include "harness/service/routes.h"
 
 #include <gtest/gtest.h>
 
@@ -6,24 +6,8 @@
 #include <boost/json.hpp>
 #include <set>
 
-#include "harness/service/routes.h"
-
 namespace rekernel::service {
 namespace {
-
-TEST(ListenAddress, IsReadInParts) {
-  const auto tcp = parse_listen_address("0.0.0.0:80");
-  ASSERT_TRUE(tcp);
-  EXPECT_EQ(tcp->port, 80);
-  EXPECT_FALSE(tcp->is_loopback());
-  EXPECT_TRUE(parse_listen_address("[::1]:0")->is_loopback());
-  EXPECT_TRUE(parse_listen_address("127.0.0.1:8420")->is_loopback());
-  EXPECT_TRUE(parse_listen_address("unix:/tmp/x")->is_loopback());
-  for (const char* bad : {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "host.name:1",
-                          "unix:", "1:99999999999999999999"}) {
-    EXPECT_FALSE(parse_listen_address(bad)) << bad;
-  }
-}
 
 TEST(Routes, AreThoseOfTheDocument) {
   const boost::json::value document = boost::json::parse(Routes::openapi());
@@ -60,14 +44,6 @@ void check_references(const boost::json::value& value, const boost::json::value&
 TEST(Routes, TheDocumentsReferencesLeadSomewhere) {
   const boost::json::value document = boost::json::parse(Routes::openapi());
   check_references(document, document);
-}
-
-TEST(UrlDecoded, KnowsBrokenOnes) {
-  EXPECT_EQ(url_decoded("a%20b+c", true), "a b c");
-  EXPECT_EQ(url_decoded("a+b", false), "a+b");
-  EXPECT_FALSE(url_decoded("%", false));
-  EXPECT_FALSE(url_decoded("%2", false));
-  EXPECT_FALSE(url_decoded("%zz", false));
 }
 
 }  // namespace

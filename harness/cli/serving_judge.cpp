@@ -1,0 +1,155 @@
+#include "harness/cli/serving_judge.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "harness/cli/evaluators.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/jobs/slurm_launcher.h"
+#include "harness/process/isolate.h"
+#include "harness/service/launched_judge.h"
+#include "harness/service/made_up_judge.h"
+
+extern char** environ;
+
+namespace rekernel::service {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A core or two for every GPU: its evaluation issues launches and reads clocks meanwhile.
+constexpr unsigned cores_of_a_gpu = 2;
+
+unsigned cores_for(const ParsedArguments& parsed, std::size_t local_gpus) {
+  const std::int64_t asked = parsed.get<std::int64_t>("cores");
+  if (asked > 0) return static_cast<unsigned>(asked);
+  const std::size_t all = std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<unsigned>(std::max<std::size_t>(
+      1, all > cores_of_a_gpu * local_gpus ? all - cores_of_a_gpu * local_gpus : 1));
+}
+
+Result<ServingJudge> judge_by(const ParsedArguments& parsed, LaunchedJudge::Options options,
+                              std::size_t local_gpus) {
+  options.toolchain = toolchain_text();
+  if (parsed.has("sign")) options.signing_key = parsed.get<std::string>("sign");
+  auto judge = LaunchedJudge::make(std::move(options));
+  if (!judge) return judge.error();
+  return ServingJudge{std::move(*judge), cores_for(parsed, local_gpus)};
+}
+
+Result<ServingJudge> local_judge(const ParsedArguments& parsed, const Log& log) {
+  LaunchedJudge::Options options;
+  if (parsed.has("target")) options.target = parsed.get<std::string>("target");
+  const Result<std::vector<VisibleGpu>> visible = visible_gpus();
+  if (!visible) {
+    options.no_place = visible.error().message;
+    return judge_by(parsed, std::move(options), 0);
+  }
+  // One service's verdicts are of one kind of GPU: they are kept by its name.
+  const auto chosen = choose_gpus(parsed.get<std::string>("gpus"), *visible, false);
+  if (!chosen) return chosen.error();
+  std::optional<std::chrono::seconds> patience;
+  if (chosen->size() > 1) patience = std::chrono::seconds(60);
+  options.launcher = std::make_shared<LocalLauncher>(
+      nullptr,
+      [log](const std::string& holder) {
+        log("gpu_waits", {{"message", holder}});
+      },
+      patience);
+  for (const VisibleGpu& gpu : *chosen) options.places.push_back(gpu.ordinal);
+  options.device_name = chosen->front().name;
+  options.target = Compiler::target_for_device(chosen->front().major, chosen->front().minor);
+  return judge_by(parsed, std::move(options), chosen->size());
+}
+
+/// Ours, less what looks like a secret, and less our place in a job array.
+std::vector<std::string> environment_of_jobs() {
+  std::vector<std::string> kept;
+  for (char** at = environ; *at; ++at) {
+    const std::string variable = *at;
+    const std::string name = variable.substr(0, variable.find('='));
+    const bool secret =
+        name.find("KEY") != std::string::npos || name.find("TOKEN") != std::string::npos ||
+        name.find("SECRET") != std::string::npos || name.find("PASSWORD") != std::string::npos;
+    if (!secret && !name.starts_with("SLURM_ARRAY_")) kept.push_back(variable);
+  }
+  return kept;
+}
+
+Result<ServingJudge> slurm_judge(const ParsedArguments& parsed, const Log& log) {
+  if (!parsed.has("target"))
+    return Error{"--launcher slurm: expected --target, what the nodes' GPUs run (sm_90a)"};
+  const auto text = [&](const char* name) {
+    return parsed.has(name) ? parsed.get<std::string>(name) : "";
+  };
+  const Result<JobFolder> folder = JobFolder::open(
+      parsed.has("jobs-folder") ? fs::path(text("jobs-folder")) : fs::path(text("store")) / "jobs");
+  if (!folder) return folder.error();
+  SlurmJobOptions slurm;
+  slurm.partition = text("partition");
+  slurm.account = text("account");
+  slurm.constraint = text("constraint");
+  if (parsed.has("time")) slurm.time = text("time");
+  if (parsed.has("slurm-flag")) slurm.flags = parsed.get<std::vector<std::string>>("slurm-flag");
+  JobOptions jobs;
+  jobs.program = own_executable();
+  jobs.target = text("target");
+  jobs.environment = environment_of_jobs();
+  jobs.say = [log](const std::string& line) { log("slurm", {{"message", line}}); };
+  auto launcher = SlurmLauncher::open(*folder, std::move(slurm), std::move(jobs), {});
+  if (!launcher) return launcher.error();
+  LaunchedJudge::Options options;
+  options.launcher = std::move(*launcher);
+  options.places.assign(static_cast<std::size_t>(parsed.get<std::int64_t>("jobs")), 0);
+  options.target = text("target");
+  options.is_local = false;
+  options.settled = [folder = *folder](const Candidate& candidate,
+                                       const EvaluateOptions& evaluate) {
+    folder.remove_result(JobFolder::key_of(candidate, evaluate));
+  };
+  return judge_by(parsed, std::move(options), 0);
+}
+
+}  // namespace
+
+void add_judge_options(po::options_description& options) {
+  const auto text = [] { return po::value<std::string>(); };
+  const auto number = [](std::int64_t value) {
+    return po::value<std::int64_t>()->default_value(value);
+  };
+  options.add_options()("cores", number(0),
+                        "compilations at once; 0: all cores but two for each GPU")(
+      "target", text(), "compile for this target (sm_90a) where no GPU says it")(
+      "sign", text(), "SSH key that signs verdicts")("launcher", text()->default_value("local"),
+                                                     "local, or slurm: a job for each evaluation")(
+      "partition", text(), "slurm: partition")("account", text(), "slurm: account")(
+      "constraint", text(), "slurm: features that nodes must have")(
+      "time", text(), "slurm: longest time of a job, in its format (15)")(
+      "slurm-flag", po::value<std::vector<std::string>>()->composing(),
+      "slurm: one more option of sbatch; several")("jobs", number(32),
+                                                   "slurm: jobs in the queue at once")(
+      "jobs-folder", text(), "slurm: folder that this machine and the nodes share")(
+      "made-up-judge", po::value<std::int64_t>(),
+      "for tests: verdicts that are made up after so many milliseconds, and say so")(
+      "made-up-devices", number(1), "for tests: how many devices to make up")(
+      "made-up-failures", po::value<double>()->default_value(0),
+      "for tests: share of judgings that fail");
+  add_gpu_options(options);
+}
+
+Result<ServingJudge> serving_judge(const ParsedArguments& parsed, const Log& log) {
+  if (parsed.has("made-up-judge")) {
+    MadeUpJudge::Options options;
+    options.devices = static_cast<unsigned>(parsed.get<std::int64_t>("made-up-devices"));
+    options.judge_time = std::chrono::milliseconds(parsed.get<std::int64_t>("made-up-judge"));
+    options.failure_share = parsed.get<double>("made-up-failures");
+    return ServingJudge{std::make_shared<MadeUpJudge>(options), cores_for(parsed, 0)};
+  }
+  return parsed.get<std::string>("launcher") == "slurm" ? slurm_judge(parsed, log)
+                                                        : local_judge(parsed, log);
+}
+
+}  // namespace rekernel::service

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include "harness/service/judge.h"
+#include "harness/service/log.h"
+#include "harness/terminal/arguments.h"
+#include "ops/result.h"
+
+namespace rekernel::service {
+
+/// A judge, and what it can do at once.
+struct ServingJudge {
+  std::shared_ptr<JudgeBackend> judge;
+  unsigned cores = 1;
+};
+
+/// Options of `serve` that choose the judge: GPUs, cores, a cluster, or one for tests.
+void add_judge_options(boost::program_options::options_description& options);
+/// Fails where the options contradict each other, or nothing can compile.
+Result<ServingJudge> serving_judge(const ParsedArguments& parsed, const Log& log);
+
+}  // namespace rekernel::service

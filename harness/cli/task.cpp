@@ -1,0 +1,85 @@
+#include <iostream>
+
+#include "harness/base/environment.h"
+#include "harness/cli/command.h"
+#include "harness/problems/catalog.h"
+#include "harness/process/tool.h"
+#include "harness/project/root.h"
+#include "harness/service/problem_json.h"
+#include "harness/terminal/arguments.h"
+#include "harness/terminal/exit_status.h"
+
+extern char** environ;
+
+namespace rekernel {
+
+namespace po = boost::program_options;
+
+namespace {
+
+/// The problems as JSON, a line each; all of them for "all".
+Result<std::string> problem_lines(std::vector<std::string> names) {
+  if (names == std::vector<std::string>{"all"}) {
+    names.clear();
+    for (const Problem& problem : catalog()) names.push_back(problem.id);
+  }
+  std::string lines;
+  for (const std::string& name : names) {
+    const Result<std::string> problem = service::problem_json(name);
+    if (!problem) return problem.error();
+    lines += *problem + "\n";
+  }
+  return lines;
+}
+
+std::vector<std::string> environment_with_package() {
+  std::vector<std::string> variables;
+  for (char** at = environ; *at; ++at) variables.emplace_back(*at);
+  const std::string present = environment("PYTHONPATH");
+  std::erase_if(variables, [](const std::string& one) { return one.starts_with("PYTHONPATH="); });
+  variables.push_back("PYTHONPATH=" + (project_root() / "harness" / "python").string() +
+                      (present.empty() ? "" : ":" + present));
+  variables.emplace_back("PYTHONDONTWRITEBYTECODE=1");
+  return variables;
+}
+
+}  // namespace
+
+int task_command(const Arguments& arguments) {
+  po::options_description options;
+  options.add_options()("problem", po::value<std::vector<std::string>>(),
+                        "ids of problems, or all")("into", po::value<std::string>(),
+                                                   "folder for the tasks' folders")(
+      "reward", po::value<std::string>()->default_value("\"speedup\""),
+      "arguments of the Python package's Reward");
+  po::positional_options_description positional;
+  positional.add("problem", -1);
+  const ParsedArguments parsed =
+      parse_arguments(arguments, "rekernel task PROBLEM… --into DIR [options]",
+                      "rekernel task softmax --into tasks", options, positional);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (!parsed.has("problem")) return bad_input({"task: expected a problem's id, or all"});
+  if (!parsed.has("into")) return bad_input({"task: expected --into DIR"});
+  const Result<std::string> problems =
+      problem_lines(parsed.get<std::vector<std::string>>("problem"));
+  if (!problems) return bad_input(problems.error());
+  ToolCommand tool;
+  tool.arguments = {"python3",
+                    "-m",
+                    "rekernel.adapters.harbor",
+                    "--from-input",
+                    "--into",
+                    parsed.get<std::string>("into"),
+                    "--reward",
+                    parsed.get<std::string>("reward")};
+  tool.input = *problems;
+  tool.environment = environment_with_package();
+  tool.deadline = std::chrono::minutes(5);
+  const Result<ToolOutcome> outcome = run_tool(tool);
+  if (!outcome) return bad_input(outcome.error());
+  std::cout << outcome->output;
+  if (!outcome->good()) return bad_input({outcome->last_words});
+  return exit_good;
+}
+
+}  // namespace rekernel

@@ -36,7 +36,7 @@ constexpr std::chrono::seconds errors_deadline{60};
 /// Samples that a verdict would time, and that are judged here: kernels that are right in the first
 /// runs only, and races.
 
-/// Verdicts without times, which do not mind company on the GPU: several processes at a time.
+/// Verdicts without times, which other processes on the GPU do not disturb: several at a time.
 class ErrorMeasurement {
  public:
   ErrorMeasurement(std::vector<ErrorSubject> subjects, int seeds, std::vector<int> devices)
@@ -71,7 +71,7 @@ class ErrorMeasurement {
     std::vector<std::size_t> unsettled;
     // What it says of its end is said of each subject below.
     (void)EvaluationPool(std::move(workers), {}).run(task, unsettled);
-    // What failed for want of memory in company may do alone.
+    // What failed for lack of memory beside others may work alone.
     for (std::size_t i = 0; i < subjects_.size(); ++i) {
       if (settled_[i]) continue;
       const EvaluationReport report = measured(subjects_[i], devices_.front());

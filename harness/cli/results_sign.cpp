@@ -59,7 +59,7 @@ Result<std::size_t> record_with(const PlacedBenches& benches, const std::string&
     if (row == bench.rows.end()) continue;
     if (!row->signature.empty()) {
       return Error{kernel + ": its row on " + name + " has a signature (" + row->signer +
-                   "); measure it anew to sign it anew"};
+                   "); measure it again to sign it again"};
     }
     devices.push_back(name);
     found = i;

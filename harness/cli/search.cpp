@@ -114,7 +114,7 @@ void tell_interruption(const ParsedArguments& parsed, const fs::path& path, bool
   const auto size = fs::file_size(path, ignored);
   const bool begun = !ignored && size > 0;
   notices.say(begun ? "interrupted; this goes on with it: " + resuming_command(parsed, continued)
-                    : "interrupted before anything was recorded: the same command begins anew");
+                    : "interrupted before anything was recorded: the same command starts again");
 }
 
 /// A search that got nothing out of its replies is no success, whatever ended it.
@@ -122,7 +122,7 @@ int report_over(const ReplayedSearch& search, const std::string& name, const std
   if (reason == stop_for_unusable_replies) {
     bad_input({"the search ended early: " + search.stop_note});
     std::cerr << wrapped("rekernel search " + name +
-                             " --resume --replies openai has that round anew, with --base-url and "
+                             " --resume --replies openai repeats that round, with --base-url and "
                              "--key-variable as before or of another endpoint. --ask-as NAME asks "
                              "for another model, --reply-tokens N for longer replies; --as-is "
                              "takes whatever comes.",

@@ -182,7 +182,7 @@ int serve(const Arguments& arguments) {
   (*server)->stop_accepting();
   log("stopped", {{"nothing_runs", nothing_runs}});
   if (!nothing_runs) {
-    // What still runs would be waited for. It stays in the store and begins anew, and the children
+    // What still runs would be waited for. It stays in the store and starts again, and the children
     // die with this process.
     std::cout.flush();
     ::_exit(exit_good);

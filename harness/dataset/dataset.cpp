@@ -19,7 +19,7 @@ namespace json = boost::json;
 namespace {
 
 /// Rows on their way to the generator, a line each. The first thing that goes wrong stays, and
-/// nothing is written behind it.
+/// nothing is written after it.
 class WrittenRows : public RowStream {
  public:
   explicit WrittenRows(Generator& generator) : generator_(generator) {}

@@ -16,7 +16,7 @@ std::string reply_to(const RoundMemory& round, const std::string& id) {
   return request && request->taken() ? request->taken()->text : "";
 }
 
-/// The last reply to a request counts as it is, of use or not.
+/// The last reply to a request counts as it is, usable or not.
 bool is_of_use(const RoundMemory& round, const KeptRequest& request) {
   if (request.kind == ReplyKind::ideas) return true;
   for (const KeptCandidate& one : round.candidates) {
@@ -29,17 +29,17 @@ void asked_again(const RoundMemory& round, std::vector<Repair>& repairs) {
   for (const KeptRequest& request : round.requests) {
     for (std::size_t i = 0; i + 1 < request.replies.size(); ++i) {
       const KeptReply& failed = request.replies[i];
-      const KeptReply& mended = request.replies[i + 1];
-      if (!mended.unusable.empty() || !is_of_use(round, request)) continue;
+      const KeptReply& repaired = request.replies[i + 1];
+      if (!repaired.unusable.empty() || !is_of_use(round, request)) continue;
       repairs.push_back({request.id + "#" + std::to_string(i + 1),
                          request.id,
-                         {failed.text, mended.text},
+                         {failed.text, repaired.text},
                          request.round,
                          {{"kind", "asked_again"},
                           {"prompt", json::array{chat_turn("user", request.prompt.text())}},
                           {"failed_reply", failed.text},
                           {"failed_message", failed.unusable},
-                          {"mended_reply", mended.text}}});
+                          {"repaired_reply", repaired.text}}});
     }
   }
 }
@@ -54,24 +54,24 @@ void add_failed(json::object& columns, const KeptCandidate& failed, const std::s
   if (failed.candidate) columns["failed_code"] = failed.candidate->program.source;
 }
 
-void add_mended(json::object& columns, const KeptCandidate& mended, const RoundMemory& round) {
-  columns["mended_id"] = mended.row_id;
-  columns["mended_status"] = to_string(mended.outcome.status);
-  columns["mended_ns"] = *mended.outcome.median_ns;
-  columns["mended_reply"] = reply_to(round, mended.id);
-  columns["mended_code"] = mended.candidate->program.source;
-  if (const KeptRequest* request = round.find_request(mended.id)) {
+void add_repaired(json::object& columns, const KeptCandidate& repaired, const RoundMemory& round) {
+  columns["repaired_id"] = repaired.row_id;
+  columns["repaired_status"] = to_string(repaired.outcome.status);
+  columns["repaired_ns"] = *repaired.outcome.median_ns;
+  columns["repaired_reply"] = reply_to(round, repaired.id);
+  columns["repaired_code"] = repaired.candidate->program.source;
+  if (const KeptRequest* request = round.find_request(repaired.id)) {
     columns["prompt"] = json::array{chat_turn("user", request->prompt.text())};
   }
 }
 
 Repair repair_of(const char* kind, const KeptCandidate& failed, const std::string& failed_reply,
-                 const KeptCandidate& mended, const RoundMemory& round) {
-  Repair repair{failed.id, mended.id, {failed.row_id, mended.row_id}, mended.round, {}};
+                 const KeptCandidate& repaired, const RoundMemory& round) {
+  Repair repair{failed.id, repaired.id, {failed.row_id, repaired.row_id}, repaired.round, {}};
   repair.columns["kind"] = kind;
   add_failed(repair.columns, failed, failed_reply);
-  add_mended(repair.columns, mended, round);
-  if (failed.candidate) repair.columns["similarity"] = similarity(failed.sketch, mended.sketch);
+  add_repaired(repair.columns, repaired, round);
+  if (failed.candidate) repair.columns["similarity"] = similarity(failed.sketch, repaired.sketch);
   return repair;
 }
 
@@ -104,8 +104,8 @@ std::vector<Repair> Repairs::in_round(const RoundMemory& round) {
   asked_again(round, repairs);
   std::vector<Waiting> still_waiting;
   for (Waiting& one : waiting_) {
-    if (const KeptCandidate* mended = most_like(round, one.candidate)) {
-      repairs.push_back(repair_of("later_round", one.candidate, one.reply, *mended, round));
+    if (const KeptCandidate* repaired = most_like(round, one.candidate)) {
+      repairs.push_back(repair_of("later_round", one.candidate, one.reply, *repaired, round));
     } else if (--one.rounds_left > 0) {
       still_waiting.push_back(std::move(one));
     }
@@ -114,8 +114,8 @@ std::vector<Repair> Repairs::in_round(const RoundMemory& round) {
   for (const KeptCandidate& failed : round.candidates) {
     if (failed.outcome.passed()) continue;
     const std::string reply = reply_to(round, failed.id);
-    if (const KeptCandidate* mended = best_of_idea(round, failed.idea_id())) {
-      repairs.push_back(repair_of("same_idea", failed, reply, *mended, round));
+    if (const KeptCandidate* repaired = best_of_idea(round, failed.idea_id())) {
+      repairs.push_back(repair_of("same_idea", failed, reply, *repaired, round));
     }
     if (failed.candidate) waiting_.push_back({failed, reply});
   }

@@ -8,12 +8,12 @@
 
 namespace rekernel {
 
-/// A failure and what mended it.
+/// A failure and what repaired it.
 struct Repair {
   std::string failed_name;
-  std::string mended_name;
+  std::string repaired_name;
   std::vector<std::string> content;  ///< what its id is made of
-  int round = 0;                     ///< in which it was mended
+  int round = 0;                     ///< in which it was repaired
   boost::json::object columns;
 };
 

@@ -248,7 +248,7 @@ class SearchRows {
 
   void put_repairs() {
     for (const Repair& repair : repairs_.in_round(round_)) {
-      json::object row = begin_search_row(name_of(repair.failed_name) + "→" + repair.mended_name,
+      json::object row = begin_search_row(name_of(repair.failed_name) + "→" + repair.repaired_name,
                                           repair.content, repair.round);
       for (auto& [key, value] : repair.columns) row[key] = value;
       rows_.put(config::repairs, split_, row);

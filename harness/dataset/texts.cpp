@@ -20,7 +20,7 @@ struct SecretKind {
   const char* name;
   std::string_view prefix;
   Letters letters;
-  std::size_t least;  ///< characters behind the prefix
+  std::size_t least;  ///< characters after the prefix
 };
 
 // From the issuers' pages on what their keys look like, and GitHub's list of secret patterns.

@@ -16,7 +16,7 @@ struct FoundSecret {
   std::size_t bytes = 0;
 };
 
-/// The first one: by the prefixes that issuers give their keys, with as many characters behind as
+/// The first one: by the prefixes that issuers give their keys, with as many characters after it as
 /// those have. Not by entropy: kernels are full of numbers.
 std::optional<FoundSecret> find_secret(std::string_view text);
 

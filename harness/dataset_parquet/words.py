@@ -53,7 +53,7 @@ PERSONAL = (
 
 MAINTENANCE = (
     "The data set is made anew from the project's records by one command; the same records give the same bytes. Ids "
-    "stay as long as what a row tells stays. Errors are mended in the records, not here.")
+    "stay as long as what a row tells stays. Errors are repaired in the records, not here.")
 
 LOADING = '''from datasets import load_dataset
 

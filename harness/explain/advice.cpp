@@ -174,7 +174,7 @@ constexpr auto advice_table = std::to_array<Advice>({
      "Do all of the work in every run. If it is a method that needs less than the problem's page "
      "assumes, report it."},
     {Status::forged_time, "still ran", "Something of the candidate ran on after its end.",
-     "Work that the last launch leaves behind.", "Let every launch finish its work."},
+     "Work that still runs when the last launch ends.", "Let every launch finish its work."},
     {Status::forged_time, "",
      "The time by the device's events is not borne out by the referee's "
      "own clock.",

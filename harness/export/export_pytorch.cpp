@@ -150,7 +150,7 @@ TemplateWords operator_words(const ExportSource& source) {
   words["package"] = name;
   words["operator_library"] = operator_library;
   words["first_input"] = names.front();
-  // Below the first, which stands behind "def NAME(".
+  // Below the first, which follows "def NAME(".
   words["signature"] = joined(typed, ",\n" + std::string(name.size() + 5, ' '));
   words["signature_names"] = joined(names);
   words["pointers"] = joined(pointers);

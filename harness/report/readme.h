@@ -8,7 +8,7 @@
 namespace rekernel {
 
 /// README.md with the tables between its `<!-- name:start -->` and `<!-- name:end -->` markers made
-/// anew from results/ and trajectories/. The error names a missing marker or an unreadable record.
+/// again from results/ and trajectories/. The error names a missing marker or an unreadable record.
 Result<std::string> generated_readme(const std::filesystem::path& root);
 
 }  // namespace rekernel

@@ -14,7 +14,7 @@ constexpr double max_distance = 16.0;
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
-/// Reads a number at `at` and goes behind it.
+/// Reads a number at `at` and moves past it.
 double number_at(std::string_view text, std::size_t& at) {
   double value = 0.0;
   double place = 1.0;

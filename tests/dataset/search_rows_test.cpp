@@ -141,7 +141,7 @@ TEST_F(SearchRows, ARefusedReplyAndTheNextOneAreARepair) {
   EXPECT_EQ(repair.at("kind"), "asked_again");
   EXPECT_EQ(repair.at("failed_reply"), "I would rather not.");
   EXPECT_EQ(repair.at("failed_message"), first.at("unusable"));
-  EXPECT_EQ(text_of(repair.at("mended_reply")), testing::kernel_reply("good"));
+  EXPECT_EQ(text_of(repair.at("repaired_reply")), testing::kernel_reply("good"));
 }
 
 TEST_F(SearchRows, AFailureIsMendedByTheSameIdeaOrALaterRound) {
@@ -160,7 +160,7 @@ TEST_F(SearchRows, AFailureIsMendedByTheSameIdeaOrALaterRound) {
   const json::object& repair = collected_.rows["repairs"].front();
   EXPECT_EQ(repair.at("kind"), "same_idea");
   EXPECT_EQ(repair.at("failed_status"), "invalid_plan");
-  EXPECT_EQ(repair.at("mended_id"), row("candidates", "fake/r1.i1.b2").at("id"));
+  EXPECT_EQ(repair.at("repaired_id"), row("candidates", "fake/r1.i1.b2").at("id"));
   const auto& preferences = collected_.rows["preferences"];
   ASSERT_FALSE(preferences.empty());
   EXPECT_EQ(preferences.front().at("by"), "verdict");

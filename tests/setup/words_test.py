@@ -11,7 +11,9 @@ from pages import ROOT, line_of, tracked, without_generated_parts
 PAGE = "HACKING.md"
 # In the rooms of the judge, a message is part of what a verdict depends on, and changes with the judge alone.
 SOURCES = ["run", "test", "harness/capture", "harness/jobs", "harness/records", "harness/audit", "harness/measuring",
-           "harness/project", "harness/pull_request", "harness/report_html", "harness/setup", "replay", ".github"]
+           "harness/project", "harness/pull_request", "harness/report", "harness/report_html", "harness/setup",
+           "harness/cli", "harness/terminal", "harness/export", "harness/explain", "harness/plan", "harness/dataset",
+           "harness/service", "harness/python", "replay", ".github"]
 READ = (".md", ".cpp", ".h", ".py", ".sh", ".html", ".js", ".yml", "run", "test")
 # Made from recorded words.
 RECORDED = re.compile(r"^results/.*\.measured\.md$")

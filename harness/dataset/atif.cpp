@@ -67,9 +67,9 @@ class AtifWriter {
 
   void put(std::string_view text) { written_ = written_ && write_(text); }
 
-  void put_step(json::object step) {
+  void put_step(const json::object& step) {
     json::object whole{{"step_id", ++steps_}};
-    for (auto& [key, value] : step) whole[key] = value;
+    for (const auto& [key, value] : step) whole[key] = value;
     put((steps_ > 1 ? "," : "") + json::serialize(whole));
   }
 
@@ -114,7 +114,7 @@ class AtifWriter {
     if (!seen.empty()) {
       step["observation"] = {{"results", json::array{{{"content", seen}}}}};
     }
-    put_step(std::move(step));
+    put_step(step);
     prompt_tokens_ += reply.prompt_tokens;
     completion_tokens_ += reply.completion_tokens;
   }

@@ -64,7 +64,9 @@ class Shards:
         if self.writer is None:
             self.folder.mkdir(exist_ok=True)
             self.paths.append(self.folder / f"{self.split}-{len(self.paths):05}.unfinished")
-            self.writer = pq.ParquetWriter(self.paths[-1], self.schema, compression="zstd", compression_level=6)
+            # Statistics of long texts stay in memory until a file is closed, and nobody filters by them.
+            self.writer = pq.ParquetWriter(self.paths[-1], self.schema, compression="zstd", compression_level=6,
+                                           write_statistics=False)
         self.writer.write_table(pa.Table.from_pylist(self.rows, self.schema))
         self.rows, self.group_bytes = [], 0
 

@@ -117,7 +117,9 @@ int serve(const Arguments& arguments) {
       parse_arguments(arguments, "rekernel serve [options]",
                       "rekernel serve --listen 127.0.0.1:8420", serve_options());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (const Result<Ok> good = check_numbers(parsed); !good) return bad_input(good.error());
+  for (const Result<Ok>& good : {check_numbers(parsed), check_judge_options(parsed)}) {
+    if (!good) return bad_input(good.error());
+  }
   if (parsed.has("new-token")) return make_token(parsed);
   const Result<ListenAddress> address = parse_listen_address(parsed.get<std::string>("listen"));
   if (!address) return bad_input({"--listen " + address.error().message});

@@ -120,8 +120,9 @@ void add_judge_options(po::options_description& options) {
   const auto number = [](std::int64_t value) {
     return po::value<std::int64_t>()->default_value(value);
   };
-  options.add_options()("cores", number(0),
-                        "compilations at once; 0: all cores but two for each GPU")(
+  options.add_options()("gpus", text()->default_value("all"),
+                        "GPUs to judge on, one candidate at a time on each: all, or 0,2")(
+      "cores", number(0), "compilations at once; 0: all cores but two for each GPU")(
       "target", text(), "compile for this target (sm_90a) where no GPU says it")(
       "sign", text(), "SSH key that signs verdicts")("launcher", text()->default_value("local"),
                                                      "local, or slurm: a job for each evaluation")(
@@ -137,7 +138,16 @@ void add_judge_options(po::options_description& options) {
       "made-up-devices", number(1), "for tests: how many devices to make up")(
       "made-up-failures", po::value<double>()->default_value(0),
       "for tests: share of judgings that fail");
-  add_gpu_options(options);
+}
+
+Result<Ok> check_judge_options(const ParsedArguments& parsed) {
+  for (const char* option :
+       {"partition", "account", "constraint", "time", "slurm-flag", "jobs", "jobs-folder"}) {
+    if (parsed.given(option) && parsed.get<std::string>("launcher") != "slurm") {
+      return Error{std::string("--") + option + ": expected --launcher slurm with it"};
+    }
+  }
+  return Ok{};
 }
 
 Result<ServingJudge> serving_judge(const ParsedArguments& parsed, const Log& log) {

@@ -17,7 +17,9 @@ struct ServingJudge {
 
 /// Options of `serve` that choose the judge: GPUs, cores, a cluster, or one for tests.
 void add_judge_options(boost::program_options::options_description& options);
-/// Fails where the options contradict each other, or nothing can compile.
+/// That no option is given which the chosen judge ignores.
+Result<Ok> check_judge_options(const ParsedArguments& parsed);
+/// Fails where nothing can compile, or nothing can be launched.
 Result<ServingJudge> serving_judge(const ParsedArguments& parsed, const Log& log);
 
 }  // namespace rekernel::service

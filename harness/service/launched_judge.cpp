@@ -12,6 +12,9 @@ namespace rekernel::service {
 
 namespace {
 
+/// Of tier `correct`, beside the stress inputs: as many as a whole verdict judges at the least.
+constexpr int judged_inputs = 12;
+
 Outcome failure(const std::string& code, const std::string& message) {
   Outcome outcome;
   outcome.code = code;
@@ -28,7 +31,10 @@ std::vector<std::string> references_of(const Task& task) {
 EvaluateOptions options_of(const Task& task, int device) {
   EvaluateOptions options;
   options.device = device;
-  if (task.tier == Tier::correct) options.mode = EvaluateOptions::Mode::errors;
+  if (task.tier == Tier::correct) {
+    options.mode = EvaluateOptions::Mode::errors;
+    options.samples = judged_inputs;
+  }
   if (task.tier == Tier::timed) options.samples = task.samples;
   options.references = references_of(task);
   return options;

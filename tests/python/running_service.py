@@ -94,8 +94,10 @@ class ServiceTest(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory(prefix="rekernel-test.", dir=memory)
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name)
+        self.services = []
 
     def serve(self, *options, **arguments):
         service = RunningService(self.folder, options, **arguments)
+        self.services.append(service)
         self.addCleanup(service.__exit__)
         return service

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import threading
@@ -397,6 +398,37 @@ class RealJudge(CommittedKernel):
         self.assertEqual((answer.kind, answer.code, answer.retry), ("machine_error", "no_gpu", False))
         with self.assertRaises(rekernel.MachineError):
             rekernel.Reward()(answer)
+
+
+class Signed(CommittedKernel):
+    @unittest.skipUnless(shutil.which("ssh-keygen"), "no ssh-keygen")
+    def test_a_verdict_carries_a_signature_of_what_it_says(self):
+        key = self.folder / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+        (self.folder / "signers").write_text("judge " + key.with_suffix(".pub").read_text())
+        self.services[-1].stop()
+        client = self.serve("--target", "sm_90a", "--sign", str(key), judge=()).client()
+        body = client.evaluate(self.code, plan=self.plan, problem="softmax", tier="compile").body
+        (self.folder / "signature").write_text(body["signature"])
+
+        def verified(statement):
+            command = [
+                "ssh-keygen",
+                "-Y",
+                "verify",
+                "-f",
+                str(self.folder / "signers"),
+                "-I",
+                "judge",
+                "-n",
+                "rekernel",
+            ]
+            command += ["-s", str(self.folder / "signature")]
+            return subprocess.run(command, input=statement.encode(), capture_output=True).returncode == 0
+
+        self.assertIn(body["sha256"], body["statement"])
+        self.assertTrue(verified(body["statement"]))
+        self.assertFalse(verified(body["statement"].replace("softmax", "conv2d")))
 
 
 class GpuJudge(CommittedKernel):

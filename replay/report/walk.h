@@ -34,8 +34,8 @@ Result<std::optional<ChangeOfParent>> change_of_parent(const ReplayedSearch& sea
 
 /// A search candidate by candidate: the idea, what became of it, and its code as the difference to
 /// its first parent in the search; the whole of it where there is none. Shows an unfinished search
-/// as far as it goes. Needs a replay that kept the candidates. Fails where there is no such round or
-/// candidate, and where GNU diff is missing.
+/// as far as it goes. Needs a replay that kept the candidates. Fails where there is no such round
+/// or candidate, and where GNU diff is missing.
 Result<std::string> walk(const ReplayedSearch& search, const WalkOptions& options,
                          const Remeasurement* today = nullptr);
 

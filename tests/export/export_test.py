@@ -437,7 +437,8 @@ class Command(unittest.TestCase):
                       self.refuse(softmax, "--to", "cpp", "--code", "nvrtc", "--target", "sm_90a"))
         self.assertIn("--target sm_89: this kernel is for sm_90a; expected one of sm_90a",
                       self.refuse(softmax, "--to", "cpp", "--target", "sm_89"))
-        self.assertIn("'softmax/none': expected a kernel as PROBLEM/NAME", self.refuse("softmax/none", "--to", "cpp"))
+        self.assertIn("unknown kernel 'softmax/none': expected PROBLEM/NAME",
+                      self.refuse("softmax/none", "--to", "cpp"))
 
     def test_what_exists_is_left_alone(self):
         into = SCRATCH / "there"

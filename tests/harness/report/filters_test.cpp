@@ -32,7 +32,8 @@ PlacedBenches two_devices() {
 Result<Filters> filters_of(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_filters(options);
-  return chosen_filters(parse_arguments({"list", "problems", arguments}, "rekernel list", "rekernel list", options));
+  return chosen_filters(
+      parse_arguments({"list", "problems", arguments}, "rekernel list", "rekernel list", options));
 }
 
 std::string error_of(const std::vector<std::string>& arguments) {

@@ -104,7 +104,7 @@ int dataset_atif_command(const Arguments& arguments) {
   positional.add("search", 1);
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel dataset atif SEARCH",
-                      "rekernel dataset atif softmax > softmax.atif.json", options, positional);
+                      "rekernel dataset atif softmax", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
   if (!parsed.has("search")) return bad_input({"dataset atif: expected a search"});
   const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("search"));

@@ -100,7 +100,8 @@ Result<AskedCandidate> asked_candidate(const ParsedArguments& parsed) {
     return Error{"--from-dataset DIR and --row ID: expected both, or neither"};
   }
   if (from_dataset == parsed.has("directory")) {
-    return Error{"evaluate: expected a candidate folder, or --from-dataset DIR --row ID"};
+    return Error{
+        "evaluate: expected KERNEL, or --from-dataset DIR --row ID; see rekernel help evaluate"};
   }
   if (!from_dataset) {
     Result<Candidate> candidate = named_candidate(parsed.get<std::string>("directory"));

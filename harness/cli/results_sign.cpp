@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <boost/json.hpp>
 #include <iostream>
 #include <set>
 

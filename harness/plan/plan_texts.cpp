@@ -68,7 +68,7 @@ std::string remarks(const PlanKey& key) {
   return limits.empty() ? text : text + " " + limits + ".";
 }
 
-std::string on_one_line(std::string text) {
+std::string on_one_line(const std::string& text) {
   std::string line;
   for (const char one : text) {
     if (one == '\n') line += ' ';

@@ -94,7 +94,7 @@ Page page_of(const std::string& command_usage, const std::string& example,
   page.statuses[1] = "a verdict failed";
   std::vector<std::string> keys;
   for (unsigned i = 0; i < positional.max_total_count() && i < options.options().size(); ++i) {
-    const std::string key = positional.name_for_position(i);
+    const std::string& key = positional.name_for_position(i);
     if (!keys.empty() && keys.back() == key) break;
     keys.push_back(key);
   }

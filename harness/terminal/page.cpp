@@ -44,7 +44,7 @@ ShownOption shown_option(const po::option_description& option) {
   return shown;
 }
 
-void Page::takes(Positional positional, const po::value_semantic* value) {
+void Page::takes(const Positional& positional, const po::value_semantic* value) {
   takes(positional, boost::make_shared<po::option_description>(positional.key.c_str(), value,
                                                                positional.text.c_str()));
 }

@@ -57,7 +57,7 @@ class Page {
       {0, "good"}, {2, "bad usage or input: a line on standard error says what was expected"}};
 
   /// A positional argument after those before it. Only the last may take several words.
-  void takes(Positional positional, const boost::program_options::value_semantic* value);
+  void takes(const Positional& positional, const boost::program_options::value_semantic* value);
   void takes(Positional positional,
              boost::shared_ptr<boost::program_options::option_description> option);
   /// The group of this title, made at its first use: add_options() of it takes more.

@@ -115,7 +115,9 @@ TEST_F(Command, BadUsageIsOneLineAndStatusTwo) {
   expect_bad_input("noise --samples 3", "--samples: expected 10 to 10000");
   expect_bad_input("errors no_such_problem", "unknown problem 'no_such_problem'");
   expect_bad_input("errors --jobs 0", "--jobs: expected 1 to 64");
-  expect_bad_input("evaluate", "evaluate: expected KERNEL; see rekernel help evaluate");
+  expect_bad_input(
+      "evaluate",
+      "evaluate: expected KERNEL, or --from-dataset DIR --row ID; see rekernel help evaluate");
   expect_bad_input("evaluate /nonexistent", "/nonexistent");
   expect_bad_input("capture softmax", "capture: expected PROGRAM; see rekernel help capture");
   expect_bad_input("capture no_such_problem -- p.py", "unknown problem 'no_such_problem'");

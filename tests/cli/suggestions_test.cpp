@@ -65,7 +65,8 @@ TEST(Mistakes, InValues) {
 
 TEST(Mistakes, InArguments) {
   expect_messages({
-      {"evaluate", "evaluate: expected KERNEL; see rekernel help evaluate"},
+      {"evaluate",
+       "evaluate: expected KERNEL, or --from-dataset DIR --row ID; see rekernel help evaluate"},
       {"doctor now", "doctor: expected options alone; see rekernel help doctor"},
       {"blinding softmax conv2d",
        "blinding: too many arguments: expected PROBLEM and options; see rekernel help blinding"},

@@ -103,8 +103,8 @@ int dataset_atif_command(const Arguments& arguments) {
   po::positional_options_description positional;
   positional.add("search", 1);
   const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel dataset atif SEARCH",
-                      "rekernel dataset atif softmax", options, positional);
+      parse_arguments(arguments, "rekernel dataset atif SEARCH", "rekernel dataset atif softmax",
+                      options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
   if (!parsed.has("search")) return bad_input({"dataset atif: expected a search"});
   const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("search"));

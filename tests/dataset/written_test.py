@@ -246,7 +246,7 @@ class Read(unittest.TestCase):
                 (("--row", "softmax/r9.i9.b9"), "no candidate has this id"),
                 (("--row", "softmax/r1.i1.b1"), "held no candidate"),
                 ((), "expected both"),
-                (("--row", "softmax/r1.i2.b1", "somewhere"), "expected a candidate folder, or")):
+                (("--row", "softmax/r1.i2.b1", "somewhere"), "expected KERNEL, or")):
             self.expect_refused(self.evaluate(*arguments), words)
         # A row that is there comes as far as the GPU, which is not.
         got = self.evaluate("--row", "softmax/r1.i2.b1")

@@ -21,7 +21,7 @@ class Ending {
  public:
   /// All must outlive it.
   Ending(const Header& header, Settings& settings, const SearchSurroundings& around,
-         Recording& recording, CandidateMemory& memory, const TokenCount& tokens)
+         SearchRecord& recording, CandidateMemory& memory, const TokenCount& tokens)
       : header_(header),
         settings_(settings),
         around_(around),
@@ -46,7 +46,7 @@ class Ending {
   const Header& header_;
   Settings& settings_;
   const SearchSurroundings& around_;
-  Recording& recording_;
+  SearchRecord& recording_;
   CandidateMemory& memory_;
   const TokenCount& tokens_;
   bool went_on_ = false;  ///< by this run's wish

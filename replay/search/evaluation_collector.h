@@ -24,7 +24,7 @@ class EvaluationCollector {
 
   /// All but `problem` must outlive it.
   EvaluationCollector(const std::string& problem, const Settings& settings,
-                      const SearchSurroundings& around, Recording& recording)
+                      const SearchSurroundings& around, SearchRecord& recording)
       : problem_(problem), settings_(settings), around_(around), recording_(recording) {}
 
   /// Those that come too early wait in the journal. `title` begins what is said of progress.
@@ -39,7 +39,7 @@ class EvaluationCollector {
   std::string problem_;
   const Settings& settings_;
   const SearchSurroundings& around_;
-  Recording& recording_;
+  SearchRecord& recording_;
   std::string device_;  ///< that the first times are of
 };
 

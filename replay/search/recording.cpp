@@ -9,36 +9,36 @@ namespace rekernel {
 
 namespace json = boost::json;
 
-Recording::Recording(Trajectory& trajectory, PendingJournal* journal,
-                     std::vector<ModelSettings> models)
+SearchRecord::SearchRecord(Trajectory& trajectory, PendingJournal* journal,
+                           std::vector<ModelSettings> models)
     : trajectory_(trajectory), journal_(journal), models_(std::move(models)), endpoints_(models_) {}
 
-void Recording::interrupt(Interruption interruption) {
+void SearchRecord::interrupt(Interruption interruption) {
   if (!interruption_) interruption_ = std::move(interruption);
 }
 
-void Recording::end(const std::string& reason, const std::string& note) {
+void SearchRecord::end(const std::string& reason, const std::string& note) {
   end_reason_ = reason;
   end_note_ = note;
 }
 
-SearchEnd Recording::close() {
+SearchEnd SearchRecord::close() {
   if (!interruption_ && journal_) journal_->clear();
   return {std::move(interruption_), std::move(end_reason_), std::move(end_note_)};
 }
 
-void Recording::put(const json::object& event) {
+void SearchRecord::put(const json::object& event) {
   if (!going()) return;
   if (auto interruption = trajectory_.put(event)) interrupt(std::move(*interruption));
 }
 
-bool Recording::put_evaluation(const json::object& event, bool recorded) {
+bool SearchRecord::put_evaluation(const json::object& event, bool recorded) {
   auto interruption = recorded ? trajectory_.put_recorded() : trajectory_.put(event);
   if (interruption) interrupt(std::move(*interruption));
   return going();
 }
 
-const json::object* Recording::next() {
+const json::object* SearchRecord::next() {
   while (true) {
     const Result<const json::object*> event = trajectory_.peek();
     if (!event) interrupt({Interruption::Kind::bad_file, event.error().message});
@@ -48,7 +48,7 @@ const json::object* Recording::next() {
   }
 }
 
-const json::object* Recording::next(const std::string& event, const std::string& id) {
+const json::object* SearchRecord::next(const std::string& event, const std::string& id) {
   const json::object* found = next();
   if (found && !is_event(*found, event, id)) {
     refuse_next(event + " " + id);
@@ -57,48 +57,48 @@ const json::object* Recording::next(const std::string& event, const std::string&
   return found;
 }
 
-const json::value* Recording::recorded_value(const json::object& event) const {
+const json::value* SearchRecord::recorded_value(const json::object& event) const {
   return trajectory_.recorded_value(event);
 }
 
-void Recording::refuse_next(const std::string& expected_title) {
+void SearchRecord::refuse_next(const std::string& expected_title) {
   interrupt(trajectory_.not_as_expected(expected_title));
 }
 
-std::string Recording::where() const {
+std::string SearchRecord::where() const {
   return trajectory_.path().string() + ": line " + std::to_string(trajectory_.line() + 1);
 }
 
-void Recording::note_endpoints(const std::vector<ModelSettings>& endpoints) {
+void SearchRecord::note_endpoints(const std::vector<ModelSettings>& endpoints) {
   if (endpoints != endpoints_) put_endpoints(endpoints);
 }
 
-void Recording::pass_endpoints(const json::object& event) {
+void SearchRecord::pass_endpoints(const json::object& event) {
   Result<std::vector<ModelSettings>> endpoints = endpoints_from_json(event, models_, where());
   if (!endpoints) return interrupt({Interruption::Kind::bad_file, endpoints.error().message});
   put_endpoints(*endpoints);
 }
 
-void Recording::put_endpoints(const std::vector<ModelSettings>& endpoints) {
+void SearchRecord::put_endpoints(const std::vector<ModelSettings>& endpoints) {
   put({{"event", "endpoints"}, {"models", to_json(endpoints)}});
   endpoints_ = endpoints;
 }
 
-const json::object* Recording::pending(const char* event, const std::string& id, const char* key,
-                                       const std::string& hash, int attempt) const {
+const json::object* SearchRecord::pending(const char* event, const std::string& id, const char* key,
+                                          const std::string& hash, int attempt) const {
   const json::object* entry = journal_ ? journal_->find(event, id, attempt) : nullptr;
   const json::value* kept = entry ? entry->if_contains(key) : nullptr;
   return kept && kept->is_string() && kept->get_string() == hash ? entry : nullptr;
 }
 
-void Recording::add_pending(const json::object& entry) {
+void SearchRecord::add_pending(const json::object& entry) {
   if (!journal_) return;
   if (Result<Ok> added = journal_->add(entry); !added) {
     interrupt({Interruption::Kind::failed, added.error().message});
   }
 }
 
-void Recording::forget_pending() {
+void SearchRecord::forget_pending() {
   if (journal_ && going()) journal_->clear();
 }
 

@@ -16,10 +16,10 @@ namespace rekernel {
 /// A search's trajectory and journal as the search goes through them: recorded events first, then
 /// new ones. It holds how the search ends as well: once it was interrupted or has ended, nothing
 /// more is put.
-class Recording {
+class SearchRecord {
  public:
   /// `journal` is null where a search is only replayed. `models` are the header's.
-  Recording(Trajectory& trajectory, PendingJournal* journal, std::vector<ModelSettings> models);
+  SearchRecord(Trajectory& trajectory, PendingJournal* journal, std::vector<ModelSettings> models);
 
   bool going() const { return !interruption_ && end_reason_.empty(); }
   /// The first interruption counts.

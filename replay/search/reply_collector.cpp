@@ -27,7 +27,7 @@ TokenCount tokens_in(const json::object& event) {
 }  // namespace
 
 ReplyCollector::ReplyCollector(const Settings& settings, const SearchSurroundings& around,
-                               Recording& recording)
+                               SearchRecord& recording)
     : settings_(settings),
       around_(around),
       recording_(recording),

@@ -36,7 +36,8 @@ class ReplyCollector {
   using Taken = std::function<void(std::size_t index, ReadReply& reply)>;
 
   /// All must outlive it.
-  ReplyCollector(const Settings& settings, const SearchSurroundings& around, Recording& recording);
+  ReplyCollector(const Settings& settings, const SearchSurroundings& around,
+                 SearchRecord& recording);
 
   /// Gets one reply for every request. Those that come too early wait in the journal.
   void collect(ReplyKind kind, const std::vector<ModelRequest>& requests, const Taken& taken);
@@ -88,7 +89,7 @@ class ReplyCollector {
 
   const Settings& settings_;
   const SearchSurroundings& around_;
-  Recording& recording_;
+  SearchRecord& recording_;
   UnusableReplies unusable_;
   bool given_up_ = false;  ///< this round, for want of replies that can be used
   TokenCount tokens_;

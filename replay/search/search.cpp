@@ -272,7 +272,7 @@ class Search {
   const Header& header_;
   Settings settings_;  ///< the header's, or with what continuations changed
   const SearchSurroundings around_;
-  Recording recording_;
+  SearchRecord recording_;
   CandidateMemory memory_;
   ReplyCollector replies_;
   EvaluationCollector evaluations_;

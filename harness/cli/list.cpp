@@ -13,8 +13,10 @@
 #include "harness/project/root.h"
 #include "harness/records/report.h"
 #include "harness/report/filters.h"
+#include "harness/report/tensor_json.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
+#include "harness/terminal/labelled.h"
 #include "harness/terminal/tables.h"
 
 namespace rekernel {
@@ -40,14 +42,6 @@ std::vector<std::string> kernels_of(const std::vector<Candidate>& candidates,
   return names;
 }
 
-std::string list_line(const std::string& name, const std::vector<std::string>& words) {
-  constexpr std::size_t indent = 14;
-  const std::string start = "  " + name;
-  return wrapped(start + std::string(indent - start.size(), ' ') + joined(words), page_columns,
-                 indent) +
-         "\n";
-}
-
 std::vector<std::string> trajectories(const std::filesystem::path& root) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -64,12 +58,7 @@ boost::json::object to_json(const std::vector<const Problem*>& problems,
   boost::json::array listed;
   for (const Problem* problem : problems) {
     boost::json::array tensors;
-    for (const Tensor& tensor : problem->tensors) {
-      tensors.push_back({{"name", tensor.name},
-                         {"dtype", to_string(tensor.dtype)},
-                         {"role", tensor.role == Role::input ? "input" : "output"},
-                         {"shape", boost::json::value_from(tensor.shape)}});
-    }
+    for (const Tensor& tensor : problem->tensors) tensors.push_back(tensor_json(tensor));
     boost::json::array kernels;
     for (const Candidate& candidate : candidates) {
       if (candidate.problem == problem->id) {
@@ -101,30 +90,30 @@ void print_page(const Problem& problem, const std::vector<Candidate>& candidates
                     std::to_string(range.second));
   }
   for (const StressCase& one : problem.stress_cases) stress.push_back(one.name);
-  std::cout << problem.id << ": " << problem.title << "\n" << list_line("group", {problem.group});
+  std::cout << problem.id << ": " << problem.title << "\n" << labelled("group", problem.group);
   if (!problem.source.benchmark.empty()) {
-    std::cout << list_line(
-        "source", {problem.source.benchmark + ", number " + std::to_string(problem.source.number)});
+    std::cout << labelled(
+        "source", problem.source.benchmark + ", number " + std::to_string(problem.source.number));
   }
-  std::cout << list_line("tensors", tensors);
+  std::cout << labelled("tensors", joined(tensors));
   for (const std::string& statement : problem.formula) {
-    std::cout << list_line(&statement == &problem.formula.front() ? "definition" : "", {statement});
+    std::cout << labelled(&statement == &problem.formula.front() ? "definition" : "", statement);
   }
-  std::cout << list_line("PyTorch", {problem.pytorch});
-  if (!sizes.empty()) std::cout << list_line("other sizes", sizes);
-  std::cout << list_line("work",
-                         {printed("%.3g", static_cast<double>(problem.operations)) + " operations",
-                          printed("%.3g", static_cast<double>(problem.min_bytes)) + " bytes"})
-            << list_line("tolerance",
-                         {"rms " + printed("%.2g", problem.tolerance.rms_error_over_rms),
-                          "largest " + printed("%.2g", problem.tolerance.max_error_over_rms) +
-                              " of the truth's rms"})
-            << list_line("stress", stress);
+  std::cout << labelled("PyTorch", problem.pytorch);
+  if (!sizes.empty()) std::cout << labelled("other sizes", joined(sizes));
+  std::cout << labelled("work",
+                        printed("%.3g", static_cast<double>(problem.operations)) + " operations, " +
+                            printed("%.3g", static_cast<double>(problem.min_bytes)) + " bytes")
+            << labelled("tolerance",
+                        "rms " + printed("%.2g", problem.tolerance.rms_error_over_rms) +
+                            ", largest " + printed("%.2g", problem.tolerance.max_error_over_rms) +
+                            " of the truth's rms")
+            << labelled("stress", joined(stress));
   const std::vector<std::string> kernels = kernels_of(candidates, problem.id);
   std::vector<std::string> references = library_reference_ids(problem.id);
   for (std::string& id : pytorch_ids(problem)) references.push_back(std::move(id));
-  std::cout << list_line("references", references)
-            << list_line("kernels", kernels.empty() ? std::vector<std::string>{"none"} : kernels);
+  std::cout << labelled("references", joined(references))
+            << labelled("kernels", kernels.empty() ? "none" : joined(kernels));
 }
 
 std::string in_lower_case(std::string text) {

@@ -24,6 +24,7 @@
 #include "harness/records/report.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
+#include "harness/terminal/labelled.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/suggestion.h"
 #include "harness/terminal/tables.h"
@@ -229,19 +230,12 @@ std::string pytorch_text(const ProblemCheck& check) {
 }
 
 void print(const ProblemCheck& check) {
-  const auto line = [](const std::string& name, const std::string& text) {
-    constexpr std::size_t indent = 14;
-    const std::string start = "  " + name;
-    std::cout << wrapped(start + std::string(indent - start.size(), ' ') + text, page_columns,
-                         indent)
-              << "\n";
-  };
-  std::cout << check.problem.id << ": " << check.problem.title << "\n";
-  line("work", cost_text(check.problem));
-  line("tolerance", tolerance_text(check.problem));
-  line("definition", definition_text(check));
-  line("device", device_code_text(check));
-  line("PyTorch", pytorch_text(check));
+  std::cout << check.problem.id << ": " << check.problem.title << "\n"
+            << labelled("work", cost_text(check.problem))
+            << labelled("tolerance", tolerance_text(check.problem))
+            << labelled("definition", definition_text(check))
+            << labelled("device", device_code_text(check))
+            << labelled("PyTorch", pytorch_text(check));
 }
 
 json::object to_json(const ProblemCheck& check) {

@@ -8,6 +8,13 @@ namespace rekernel {
 
 namespace {
 
+/// The check and the message say it in different words.
+constexpr Advice unwritten(std::string_view sign) {
+  return {Status::wrong_result, sign, "Elements of the output were never written.",
+          "The grid is too small, or a guard for the edge leaves elements out.",
+          "Compare grid times tile with the sizes in problem.h; let the last tile write its rest."};
+}
+
 constexpr auto advice_table = std::to_array<Advice>({
     {Status::passed, "", "All checked runs, timed ones too, were right.", "–",
      "To be faster, look at the roofline and at what limits occupancy. A badge that is missing is "
@@ -124,12 +131,8 @@ constexpr auto advice_table = std::to_array<Advice>({
      "Invalid addresses, traps, assertions, or printf of gigabytes.",
      "Run `rekernel evaluate DIR --once` under compute-sanitizer, with REKERNEL_SANDBOX=off."},
 
-    {Status::wrong_result, "unwritten elements", "Elements of the output were never written.",
-     "The grid is too small, or a guard for the edge leaves elements out.",
-     "Compare grid times tile with the sizes in problem.h; let the last tile write its rest."},
-    {Status::wrong_result, "never written", "Elements of the output were never written.",
-     "The grid is too small, or a guard for the edge leaves elements out.",
-     "Compare grid times tile with the sizes in problem.h; let the last tile write its rest."},
+    unwritten("unwritten elements"),
+    unwritten("never written"),
     {Status::wrong_result, "= nan", "An output is NaN where a number is expected.",
      "Division by zero, infinity minus infinity, reads of poisoned workspaces, or the exponential "
      "of a value whose maximum was not subtracted.",

@@ -7,7 +7,7 @@
 #include "harness/base/utf8.h"
 #include "harness/candidate/known_problem.h"
 #include "harness/compile/compiler_message.h"
-#include "harness/explain/labelled.h"
+#include "harness/terminal/labelled.h"
 
 namespace rekernel {
 

@@ -8,10 +8,11 @@
 #include "harness/candidate/candidate.h"
 #include "harness/evaluation/ceilings.h"
 #include "harness/evaluation/speed_of_light.h"
-#include "harness/explain/labelled.h"
 #include "harness/measuring/references.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
+#include "harness/report/tensor_json.h"
+#include "harness/terminal/labelled.h"
 #include "replay/search/fixed_texts.h"
 
 namespace rekernel {
@@ -217,14 +218,11 @@ boost::json::object problem_json(const Problem& problem,
                                  const std::vector<ProblemOnDevice>& devices) {
   boost::json::array tensors, stress, on_devices;
   for (const Tensor& tensor : problem.tensors) {
-    tensors.push_back({{"name", tensor.name},
-                       {"dtype", to_string(tensor.dtype)},
-                       {"role", tensor.role == Role::input ? "input" : "output"},
-                       {"shape", boost::json::value_from(tensor.shape)},
-                       {"bytes", tensor.bytes()},
-                       {"drawn", tensor.role == Role::input
-                                     ? boost::json::value(to_string(tensor.distribution.kind))
-                                     : boost::json::value()}});
+    boost::json::object one = tensor_json(tensor);
+    one["bytes"] = tensor.bytes();
+    one["drawn"] = nullptr;
+    if (tensor.role == Role::input) one["drawn"] = to_string(tensor.distribution.kind);
+    tensors.push_back(std::move(one));
   }
   for (const StressCase& one : problem.stress_cases)
     stress.push_back(boost::json::string(one.name));

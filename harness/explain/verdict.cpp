@@ -6,9 +6,9 @@
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/compile/compiler_message.h"
-#include "harness/explain/labelled.h"
 #include "harness/project/recorded.h"
 #include "harness/records/report.h"
+#include "harness/terminal/labelled.h"
 
 namespace rekernel {
 

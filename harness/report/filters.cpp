@@ -5,6 +5,7 @@
 #include "harness/base/text.h"
 #include "harness/candidate/known_problem.h"
 #include "harness/problems/catalog.h"
+#include "harness/project/candidates.h"
 
 namespace rekernel {
 
@@ -130,14 +131,16 @@ Result<Filters> chosen_filters(const ParsedArguments& parsed) {
   filters.kernels = words_of(parsed, "kernel");
   filters.devices = words_of(parsed, "on");
   for (std::string& id : filters.problems) {
-    if (const std::size_t slash = id.find('/'); slash != std::string::npos) {  // a kernel's name
-      filters.kernels.push_back(id);
-      id.resize(slash);
+    if (id.find('/') != std::string::npos) {  // a kernel's name
+      const Result<std::filesystem::path> folder = candidate_folder(id);
+      if (!folder) return folder.error();
+      id = folder->parent_path().filename().string();
+      filters.kernels.push_back(id + "/" + folder->filename().string());
     }
     if (const auto known = known_problem(id); !known) return known.error();
   }
+  const Words groups = problem_groups();
   for (const std::string& group : filters.groups) {
-    const Words groups = problem_groups();
     if (!has(groups, group)) {
       return Error{"--group " + group + ": expected one of " + joined(groups)};
     }

@@ -10,6 +10,7 @@
 #include "harness/records/made_mutants.h"
 #include "harness/records/published.h"
 #include "harness/report/data.h"
+#include "harness/report/tensor_json.h"
 
 namespace rekernel {
 
@@ -21,11 +22,9 @@ namespace {
 json::array tensors_json(const Problem& problem) {
   json::array tensors;
   for (const Tensor& tensor : problem.tensors) {
-    tensors.push_back({{"name", tensor.name},
-                       {"dtype", to_string(tensor.dtype)},
-                       {"shape", json::value_from(tensor.shape)},
-                       {"bytes", tensor.bytes()},
-                       {"role", tensor.role == Role::input ? "input" : "output"}});
+    json::object one = tensor_json(tensor);
+    one["bytes"] = tensor.bytes();
+    tensors.push_back(std::move(one));
   }
   return tensors;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "harness/problems/catalog.h"
+#include "harness/report/tensor_json.h"
 
 namespace rekernel::service {
 
@@ -13,12 +14,7 @@ namespace {
 
 json::array tensors_json(const Problem& problem) {
   json::array tensors;
-  for (const Tensor& tensor : problem.tensors) {
-    tensors.push_back(json::object{{"name", tensor.name},
-                                   {"dtype", to_string(tensor.dtype)},
-                                   {"shape", json::value_from(tensor.shape)},
-                                   {"role", tensor.role == Role::input ? "input" : "output"}});
-  }
+  for (const Tensor& tensor : problem.tensors) tensors.push_back(tensor_json(tensor));
   return tensors;
 }
 

@@ -194,6 +194,10 @@ void Service::find(const std::string& client, const std::string& id, OnViews don
     if (row.client != client) return done(unknown_evaluation());
     return done(std::vector<View>{view_of(row)});
   }
+  find_in_store(client, id, std::move(done));
+}
+
+void Service::find_in_store(const std::string& client, const std::string& id, OnViews done) {
   store_.ask<std::optional<Row>>([client, id](Store& store) { return store.find(client, id); },
                                  [this, alive = std::weak_ptr(alive_),
                                   done = std::move(done)](Result<std::optional<Row>> row) {
@@ -226,14 +230,7 @@ void Service::cancel(const std::string& client, const std::string& id, OnViews d
                                                "cancelled by its client", false));
   }
   // The store works in order: what it finds is after the cancellation.
-  store_.ask<std::optional<Row>>([client, id](Store& store) { return store.find(client, id); },
-                                 [this, alive = std::weak_ptr(alive_),
-                                  done = std::move(done)](Result<std::optional<Row>> row) {
-                                   if (alive.expired()) return;
-                                   if (!row) return done(storage_refusal(row.error()));
-                                   if (!*row) return done(unknown_evaluation());
-                                   done(std::vector<View>{view_of(**row)});
-                                 });
+  find_in_store(client, id, std::move(done));
   pump();
 }
 

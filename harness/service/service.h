@@ -123,6 +123,8 @@ class Service {
   Entry entry_of(const Row& row) const;
   View view_of(const Row& row) const;
   void tell(Active& active);
+  /// The evaluation as the store has it.
+  void find_in_store(const std::string& client, const std::string& id, OnViews done);
   void pump();
   void tick();
   /// Calls back with the request's text, from memory or from disk.

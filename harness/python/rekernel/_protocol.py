@@ -1,8 +1,10 @@
-"""Requests and answers of the service, without any input or output. openapi.json describes them."""
+"""Requests and answers of the service, as openapi.json describes them, and what both clients decide alike. Sends nothing."""
 
 from __future__ import annotations
 
 import json
+import os
+import time
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence
 from urllib.parse import quote, urlsplit
@@ -31,6 +33,37 @@ class Refused(RekernelError):
         self.code = code
         self.detail = detail
         self.retry_after = retry_after
+
+
+class Patience:
+    """How long a client waits before it sends a request again that was not taken."""
+
+    def __init__(self, until: float):
+        self._until = until
+        self._pause = 0.1
+
+    def pause_after(self, error: RekernelError) -> float:
+        """Seconds. Raises ``error`` where asking again does not help, or would come after the end (monotonic time)."""
+        if isinstance(error, Refused):
+            if error.status not in (429, 503):
+                raise error
+            self._pause = error.retry_after or self._pause
+        else:
+            self._pause = min(2 * self._pause, 5.0)
+        if time.monotonic() + self._pause > self._until:
+            raise error
+        return self._pause
+
+
+def wait_s(until: float) -> int:
+    """How long one request of a client that waits until then (monotonic time) may wait: whole seconds."""
+    return max(0, min(LONGEST_WAIT_S, int(until - time.monotonic())))
+
+
+def reached_by(address: Optional[str], token: Optional[str]) -> tuple[str, Optional[str]]:
+    """Address and token: what was given, else what the environment says, else this machine's service without one."""
+    return (address or os.environ.get("REKERNEL_SERVICE") or "http://127.0.0.1:8420",
+            token or os.environ.get("REKERNEL_TOKEN"))
 
 
 class MachineError(RekernelError):

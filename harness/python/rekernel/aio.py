@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 import time
 import uuid
 from typing import Any, Iterable, Mapping, Optional
 
 from rekernel import _protocol
-from rekernel._protocol import Address, Answer, Refused, RekernelError, Request, Unreachable
+from rekernel._protocol import Address, Answer, Refused, Request, Unreachable
 
 
 class AsyncClient:
     """As Client, for one event loop. ``connections``: open at once."""
 
     def __init__(self, address: Optional[str] = None, token: Optional[str] = None, connections: int = 1000):
-        self.address = address or os.environ.get("REKERNEL_SERVICE") or "http://127.0.0.1:8420"
+        self.address, self._token = _protocol.reached_by(address, token)
         self._parsed = Address.parse(self.address)
-        self._token = token or os.environ.get("REKERNEL_TOKEN")
         self._places = asyncio.Semaphore(connections)
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
@@ -52,7 +50,7 @@ class AsyncClient:
         key = key or uuid.uuid4().hex
         for attempt in range(retries + 1):
             own_key = key if attempt == 0 else f"{key}.{attempt}"
-            answer = await self._waited(_protocol.submit(body, _wait_s(until), own_key), until)
+            answer = await self._waited(_protocol.submit(body, _protocol.wait_s(until), own_key), until)
             if answer.is_verdict or not answer.retry or attempt == retries:
                 return answer
         raise AssertionError("unreachable")
@@ -60,7 +58,7 @@ class AsyncClient:
     async def wait(self, evaluation: str, timeout: float = 600) -> Answer:
         """As Client.wait."""
         until = time.monotonic() + timeout
-        return await self._waited(_protocol.find(evaluation, _wait_s(until)), until)
+        return await self._waited(_protocol.find(evaluation, _protocol.wait_s(until)), until)
 
     async def evaluate_many(self, submissions: Iterable[Mapping[str, Any]], timeout: float = 3600) -> list[Answer]:
         """As Client.evaluate_many."""
@@ -68,7 +66,7 @@ class AsyncClient:
 
         async def one(body: Mapping[str, Any]) -> Answer:
             key = str(body.get("key") or uuid.uuid4().hex)
-            return await self._waited(_protocol.submit(body, _wait_s(until), key), until)
+            return await self._waited(_protocol.submit(body, _protocol.wait_s(until), key), until)
 
         return list(await asyncio.gather(*(one(body) for body in submissions)))
 
@@ -131,30 +129,17 @@ class AsyncClient:
         while not answer.answered:
             if time.monotonic() >= until:
                 raise TimeoutError(f"evaluation {answer.id} has no answer yet")
-            wait_s = _wait_s(until)
+            wait_s = _protocol.wait_s(until)
             answer = Answer.of(await self._persistent(_protocol.find(answer.id, wait_s), until))
             if not answer.answered and wait_s == 0:
                 await asyncio.sleep(max(0.0, min(0.1, until - time.monotonic())))
         return answer
 
     async def _persistent(self, request: Request, until: float) -> Any:
-        pause = 0.1
-        reason: RekernelError
+        patience = _protocol.Patience(until)
         while True:
             try:
                 return await self.request(request, timeout=_protocol.LONGEST_WAIT_S + 30)
-            except Refused as refusal:
-                if refusal.status not in (429, 503):
-                    raise
-                pause = refusal.retry_after or pause
-                reason = refusal
-            except Unreachable as unreachable:
-                pause = min(2 * pause, 5.0)
-                reason = unreachable
-            if time.monotonic() + pause > until:
-                raise reason
+            except (Refused, Unreachable) as error:
+                pause = patience.pause_after(error)
             await asyncio.sleep(pause)
-
-
-def _wait_s(until: float) -> int:
-    return max(0, min(_protocol.LONGEST_WAIT_S, int(until - time.monotonic())))

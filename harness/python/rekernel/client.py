@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import socket
 import ssl
 import threading
@@ -12,7 +11,7 @@ import uuid
 from typing import Any, Iterable, Mapping, Optional
 
 from rekernel import _protocol
-from rekernel._protocol import Address, Answer, MachineError, Refused, RekernelError, Request, Unreachable
+from rekernel._protocol import Address, Answer, MachineError, Refused, Request, Unreachable
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -37,9 +36,8 @@ class Client:
     """
 
     def __init__(self, address: Optional[str] = None, token: Optional[str] = None):
-        self.address = address or os.environ.get("REKERNEL_SERVICE") or "http://127.0.0.1:8420"
+        self.address, self._token = _protocol.reached_by(address, token)
         self._parsed = Address.parse(self.address)
-        self._token = token or os.environ.get("REKERNEL_TOKEN")
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
 
@@ -82,7 +80,7 @@ class Client:
         key = key or uuid.uuid4().hex
         for attempt in range(retries + 1):
             own_key = key if attempt == 0 else f"{key}.{attempt}"
-            answer = self._waited(_protocol.submit(body, self._wait_s(until), own_key), until)
+            answer = self._waited(_protocol.submit(body, _protocol.wait_s(until), own_key), until)
             if answer.is_verdict or not answer.retry or attempt == retries:
                 return answer
         raise AssertionError("unreachable")
@@ -105,7 +103,7 @@ class Client:
     def wait(self, evaluation: str, timeout: float = 600) -> Answer:
         """The answer of an evaluation; TimeoutError if it has none by then."""
         until = time.monotonic() + timeout
-        return self._waited(_protocol.find(evaluation, self._wait_s(until)), until)
+        return self._waited(_protocol.find(evaluation, _protocol.wait_s(until)), until)
 
     def evaluate_many(self, submissions: Iterable[Mapping[str, Any]], timeout: float = 3600) -> list[Answer]:
         """Judges many candidates, in batches, and gives their answers in the same order.
@@ -180,37 +178,24 @@ class Client:
             return http.client.HTTPSConnection(at.host, at.port, timeout=timeout, context=ssl.create_default_context())
         return http.client.HTTPConnection(at.host, at.port, timeout=timeout)
 
-    @staticmethod
-    def _wait_s(until: float) -> int:
-        return max(0, min(_protocol.LONGEST_WAIT_S, int(until - time.monotonic())))
-
     def _waited(self, request: Request, until: float) -> Answer:
         answer = Answer.of(self._persistent(request, until))
         while not answer.answered:
             if time.monotonic() >= until:
                 raise TimeoutError(f"evaluation {answer.id} has no answer yet")
-            answer = Answer.of(self._persistent(_protocol.find(answer.id, self._wait_s(until)), until))
-            if not answer.answered and self._wait_s(until) == 0:
+            answer = Answer.of(self._persistent(_protocol.find(answer.id, _protocol.wait_s(until)), until))
+            if not answer.answered and _protocol.wait_s(until) == 0:
                 time.sleep(max(0.0, min(0.1, until - time.monotonic())))
         return answer
 
     def _persistent(self, request: Request, until: float) -> Any:
         """The same request until the service takes it; at least once."""
-        pause = 0.1
-        reason: RekernelError
+        patience = _protocol.Patience(until)
         while True:
             try:
                 return self.request(request, timeout=_protocol.LONGEST_WAIT_S + 30)
-            except Refused as refusal:
-                if refusal.status not in (429, 503):
-                    raise
-                pause = refusal.retry_after or pause
-                reason = refusal
-            except Unreachable as unreachable:
-                pause = min(2 * pause, 5.0)
-                reason = unreachable
-            if time.monotonic() + pause > until:
-                raise reason
+            except (Refused, Unreachable) as error:
+                pause = patience.pause_after(error)
             time.sleep(pause)
 
 

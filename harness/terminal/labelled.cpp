@@ -1,4 +1,4 @@
-#include "harness/explain/labelled.h"
+#include "harness/terminal/labelled.h"
 
 #include "harness/base/text.h"
 

@@ -11,6 +11,7 @@
 #include "harness/project/candidates.h"
 #include "harness/project/recorded.h"
 #include "harness/project/root.h"
+#include "harness/project/unfinished_searches.h"
 #include "harness/records/report.h"
 #include "harness/report/filters.h"
 #include "harness/report/tensor_json.h"
@@ -39,16 +40,6 @@ std::vector<std::string> kernels_of(const std::vector<Candidate>& candidates,
       names.push_back(candidate.name + " (" + to_string(candidate.arch) + ")");
     }
   }
-  return names;
-}
-
-std::vector<std::string> trajectories(const std::filesystem::path& root) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(root / "trajectories", ignored)) {
-    if (entry.path().extension() == ".jsonl") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -239,7 +230,7 @@ int list_command(const Arguments& arguments) {
   const Result<std::vector<Candidate>> candidates = listed_candidates(root, *filters);
   if (!candidates) return bad_input(candidates.error());
   const bool all = words.empty() && filters->take_all();
-  const std::vector<std::string> recorded = all ? trajectories(root) : std::vector<std::string>{};
+  const std::vector<std::string> recorded = all ? search_names(root) : std::vector<std::string>{};
   const bool page = words.size() == 1 && filters->take_all();
   const Problem* one = page ? find_problem(words.front()) : nullptr;
   Result<std::vector<const Problem*>> problems =

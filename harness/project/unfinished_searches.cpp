@@ -48,6 +48,7 @@ bool is_unfinished(const fs::path& trajectory) {
 std::vector<std::string> search_names(const fs::path& root) {
   std::vector<std::string> names;
   for (const fs::path& path : recorded_trajectories(root)) names.push_back(path.stem().string());
+  std::sort(names.begin(), names.end());  // "a" before "a-1", unlike "a.jsonl"
   return names;
 }
 

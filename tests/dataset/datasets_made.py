@@ -1,22 +1,11 @@
 """What the tests of data sets share: the program, made-up projects, and data sets made of them."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SKIPPED = 77  # what ctest takes for "skipped"
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
-
-def rekernel(program, *arguments, cwd=ROOT, **more):
-    return subprocess.run([program, *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, check=False, timeout=300, **more)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from whole_program import ROOT, rekernel, skip, take_option  # noqa: E402, F401
 
 
 def make(program, folder, *arguments, cwd=ROOT, **more):
@@ -25,14 +14,6 @@ def make(program, folder, *arguments, cwd=ROOT, **more):
     if "set-up: error:" in made.stderr:
         skip(made.stderr.strip())
     return made
-
-
-def take_option(name):
-    """The folder that follows an option of the command line, which loses both."""
-    place = sys.argv.index(name)
-    folder = Path(sys.argv[place + 1])
-    del sys.argv[place:place + 2]
-    return folder
 
 
 def small_project(folder):

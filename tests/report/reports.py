@@ -7,18 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-SKIPPED = 77  # what ctest takes for "skipped"
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
-
-def rekernel(program, *arguments, cwd=ROOT, **more):
-    return subprocess.run([program, *map(str, arguments)], cwd=cwd, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, check=False, timeout=300, **more)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from whole_program import ROOT, rekernel, skip, take_option  # noqa: E402, F401
 
 
 def make(program, folder, cwd=ROOT, **more):
@@ -43,16 +33,6 @@ def data_of(program, cwd, scratch):
     made = make(program, scratch / "report", cwd=cwd, env={**os.environ, "PATH": path})
     assert made.returncode == 0, made.stderr
     return json.loads(copy.read_text())
-
-
-def take_option(name):
-    """The folder that follows an option of the command line, which loses both; None without it."""
-    if name not in sys.argv:
-        return None
-    place = sys.argv.index(name)
-    folder = Path(sys.argv[place + 1])
-    del sys.argv[place:place + 2]
-    return folder
 
 
 def of_the_project(program, scratch, made):

@@ -62,10 +62,9 @@ __device__ __forceinline__ int left_place(int row, int pair) {
 }
 
 // For this block's tile of left * right, both padded to whole tiles: store(i, j, sum over l of left(i, l) *
-// right(l, j), sum over l of left(i, l)), the latter only if `with_row_sums`. Of three slots of shared memory
-// one is multiplied while two are on their way; a pitch of two more than a multiple of 16 spreads reads of the
-// right one over all banks.
-template <bool with_row_sums, class Store>
+// right(l, j)). Of three slots of shared memory one is multiplied while two are on their way; a pitch of two more
+// than a multiple of 16 spreads reads of the right one over all banks.
+template <class Store>
 __device__ __forceinline__ void multiply(const double* __restrict__ left, int left_pitch,
                                          const double* __restrict__ right, int right_pitch, int length,
                                          Store store) {
@@ -102,7 +101,7 @@ __device__ __forceinline__ void multiply(const double* __restrict__ left, int le
   const auto commit = [] { asm volatile("cp.async.commit_group;"); };
 
   constexpr int parts_down = warp_rows / 8, parts_across = warp_columns / 16;
-  double sum[parts_across][parts_down][4] = {}, row_sum[parts_down] = {};
+  double sum[parts_across][parts_down][4] = {};
 #pragma unroll
   for (int slot = 0; slot < slots - 1; ++slot) {
     if (slot * depth < length) fetch_next(slot);
@@ -131,7 +130,6 @@ __device__ __forceinline__ void multiply(const double* __restrict__ left, int le
       for (int j = 0; j < parts_down; ++j) {
         tall[j] = *reinterpret_cast<const double2*>(
             left_tile + left_place(warp_row + 8 * j + group, step / 2 + member));
-        if (with_row_sums) row_sum[j] += tall[j].x + tall[j].y;
       }
 #pragma unroll
       for (int j = 0; j < parts_down; ++j) {
@@ -145,18 +143,14 @@ __device__ __forceinline__ void multiply(const double* __restrict__ left, int le
 
 #pragma unroll
   for (int j = 0; j < parts_down; ++j) {
-    double whole = row_sum[j];
-    whole += __shfl_xor_sync(0xffffffffu, whole, 1);
-    whole += __shfl_xor_sync(0xffffffffu, whole, 2);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const double of_row = with_row_sums ? __shfl_sync(0xffffffffu, whole, 4 * (2 * member + h)) : 0.0;
 #pragma unroll
       for (int i = 0; i < parts_across; ++i) {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           store(first_row + warp_row + 8 * j + 2 * member + h,
-                first_column + warp_column + 16 * i + 2 * group + e, sum[i][j][h + 2 * e], of_row);
+                first_column + warp_column + 16 * i + 2 * group + e, sum[i][j][h + 2 * e]);
         }
       }
     }

@@ -271,9 +271,9 @@ EvaluationReport LocalLauncher::evaluate_alone(const Candidate& candidate,
   if (options.shared_gpu) return start_and_wait(candidate, options, place);
   if (!place.lookout) place.lookout = std::make_unique<Lookout>(place.gpu.uuid);
   place.lookout->begin();
-  if (auto company = place.lookout->company()) return not_evaluated(candidate, *company);
+  if (auto others = place.lookout->other_processes()) return not_evaluated(candidate, *others);
   EvaluationReport report = start_and_wait(candidate, options, place);
-  if (auto company = place.lookout->company()) return not_evaluated(candidate, *company);
+  if (auto others = place.lookout->other_processes()) return not_evaluated(candidate, *others);
   if (report.failure.empty()) {
     for (const std::string& entries : place.found_out) remember_all(entries, TimedChoices::kept);
   }

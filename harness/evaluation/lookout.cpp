@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::chrono::milliseconds pause_between_looks{200};
 
+/// "process 1234 (python3) holds a context on the GPU (512 MiB)"
+std::string context_text(const GpuProcess& process) {
+  std::string text = to_text(process) + " holds a context on the GPU";
+  if (process.memory_bytes) text += " (" + std::to_string(*process.memory_bytes >> 20) + " MiB)";
+  return text;
+}
+
 }  // namespace
 
 Lookout::Lookout(const std::string& uuid) {
@@ -32,16 +39,17 @@ Lookout::Lookout(const std::string& uuid) {
 
 void Lookout::begin() {
   const std::lock_guard lock(mutex_);
-  company_.clear();
+  others_.clear();
   graphics_.clear();
 }
 
-std::optional<std::string> Lookout::company() {
+std::optional<std::string> Lookout::other_processes() {
   if (monitor_) look();
   const std::lock_guard lock(mutex_);
-  if (company_.empty()) return std::nullopt;
-  return company_ +
-         " computes on the GPU: end it, or give --shared-gpu, whose times are not recorded";
+  if (others_.empty()) return std::nullopt;
+  return others_ +
+         ", which may compute at any moment: end it, or give --shared-gpu, whose times are not "
+         "recorded";
 }
 
 std::vector<std::string> Lookout::graphics() {
@@ -54,7 +62,7 @@ void Lookout::look() {
   const pid_t own = ::getpid();
   const std::vector<GpuProcess> foreign = foreign_compute(present, {&own, 1});
   const std::lock_guard lock(mutex_);
-  if (company_.empty() && !foreign.empty()) company_ = to_text(foreign.front());
+  if (others_.empty() && !foreign.empty()) others_ = context_text(foreign.front());
   for (const GpuProcess& process : graphics_only(present)) graphics_.insert(to_text(process));
 }
 

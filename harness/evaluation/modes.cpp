@@ -34,7 +34,7 @@ std::optional<Rejection> judge(Rig& rig, Trial& trial, std::chrono::nanoseconds 
   if (!rejection) {
     rejection = check_plausibility(result.least_median_ns(), rig.problem, rig.device.properties());
   }
-  if (!rejection) rejection = trial.look_for_company();
+  if (!rejection) rejection = trial.look_for_interruptions();
   trial.award_badges();
   result.conditions = rig.sampler.conditions();
   return rejection;

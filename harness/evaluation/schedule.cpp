@@ -57,6 +57,7 @@ class Drawing {
       run.process = static_cast<int>((i + shift) % number(request_.processes));
       run.input = add_input(-1);
       run.judged = i < number(request_.judged);
+      run.spare = i >= number(std::min(request_.needed, request_.judged));
     }
   }
 
@@ -71,6 +72,7 @@ class Drawing {
     for (std::size_t i = 0; i < repeated.size(); ++i) {
       PlannedRun& timed = schedule_.runs[repeated[i]];
       timed.judged = true;
+      timed.spare = false;
       PlannedRun repeat = timed;
       repeat.purpose = Purpose::repeat;
       if (i % 2 == 1) repeat.process = (timed.process + 1) % request_.processes;
@@ -86,7 +88,7 @@ class Drawing {
       for (int i = 0; i < request_.runs_per_case; ++i) {
         for (int process = 0; process < processes; ++process) {
           schedule_.runs.push_back(
-              {Purpose::stress, process, inputs[number(i) % inputs.size()], true, false});
+              {Purpose::stress, process, inputs[number(i) % inputs.size()], true, false, i > 0});
         }
       }
     }

@@ -27,12 +27,17 @@ struct PlannedRun {
   std::size_t input = 0;  ///< in Schedule::inputs
   bool judged = false;    ///< compared with the truth, or with a judged run on the same inputs
   bool watched = false;   ///< afterwards somebody looks whether the GPU is idle
+  /// Left out where the candidate is slow: see Trial. Those that are left are judged.
+  bool spare = false;
 };
 
 struct ScheduleRequest {
   int processes = 2;
   int timed = 60;
   int judged = 60;  ///< of the timed runs; those that are repeated are among them
+  /// Timed runs of which none is spare, at most `judged`; of a stress case, the first run in each
+  /// process is not spare.
+  int needed = 60;
   int watched = 0;  ///< of all runs
   /// Timed runs that are repeated: so many in the same process, and as many in the other one.
   int repeats = 2;

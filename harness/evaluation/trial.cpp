@@ -31,6 +31,9 @@ constexpr int stress_runs = 3;
 constexpr int stress_runs_on_large_tensors = 2;
 constexpr std::chrono::milliseconds judgement_of_large_tensors{3};
 constexpr int repeats = 2;
+/// When a candidate's runs have taken so long together, spare ones are left out: some 9 ms a run.
+/// Those that are left are all judged, so that nobody gains by being slow.
+constexpr std::chrono::nanoseconds time_of_all_runs = std::chrono::seconds(1);
 /// Runs after which somebody looks whether the GPU is idle.
 constexpr int watched_runs = 4;
 /// How long a process that was hung up on may take to leave the GPU.
@@ -55,6 +58,7 @@ ScheduleRequest verdict_schedule(const Problem& problem, const EvaluateOptions& 
   ScheduleRequest request;
   request.timed = options.samples;
   request.judged = std::max(fewest_timed_checks, affordable(timed_checks_budget, judgement));
+  request.needed = fewest_timed_checks;
   request.watched = watched_runs;
   request.repeats = repeats;
   request.stress_cases = stress_cases(problem, options);
@@ -111,10 +115,13 @@ class Trial::Runs {
   InputState& state_of(const PlannedRun& run) { return inputs_[run.input]; }
 
   void note_time(const PlannedRun& run, const RunTimes& times) {
+    taken_ += std::chrono::nanoseconds(times.stamps_ns);
     if (run.purpose != Purpose::timed) return;
     times_[static_cast<std::size_t>(run.process)].push_back(times);
     events_ns_.push_back(times.events_ns);
   }
+
+  bool leaves_out(const PlannedRun& run) const { return run.spare && taken_ > time_of_all_runs; }
 
   /// Times of the timed runs, by process.
   const std::vector<std::vector<RunTimes>>& times() const { return times_; }
@@ -132,6 +139,7 @@ class Trial::Runs {
   std::vector<InputState> inputs_;
   std::vector<std::vector<RunTimes>> times_;
   std::vector<std::int64_t> events_ns_;
+  std::chrono::nanoseconds taken_{0};
   std::size_t next_ = 0;
 };
 
@@ -152,6 +160,7 @@ Trial::Runs Trial::begin(const ScheduleRequest& request) {
 /// One run of the candidate, whatever it is for.
 std::optional<Rejection> Trial::step(Runs& runs) {
   const PlannedRun& run = runs.take();
+  if (runs.leaves_out(run)) return std::nullopt;
   InputState& state = runs.state_of(run);
   // There is nothing left to lose.
   if (run.purpose == Purpose::stress && !stress_failure_.empty()) return std::nullopt;
@@ -166,7 +175,7 @@ std::optional<Rejection> Trial::step(Runs& runs) {
     rejection.reset();
     stress_failure_.clear();
   }
-  if (!rejection && run.watched) rejection = look_for_company();
+  if (!rejection && run.watched) rejection = look_for_interruptions();
   return rejection;
 }
 
@@ -305,7 +314,7 @@ std::optional<Rejection> Trial::time(const ScheduleRequest& request,
   for (const ReferenceState& reference : references_) {
     const auto found = reference_runs.find(reference.id);
     if (rejection || found == reference_runs.end()) continue;
-    rejection = check_company(calibrations.front(), found->second);
+    rejection = check_flush_beside(calibrations.front(), found->second);
     if (!rejection) {
       std::vector<std::int64_t> events;
       for (const RunTimes& run : found->second) events.push_back(run.events_ns);
@@ -342,7 +351,7 @@ std::optional<Rejection> Trial::judge_without_times(const ScheduleRequest& reque
   return rejection;
 }
 
-std::optional<Rejection> Trial::look_for_company() {
+std::optional<Rejection> Trial::look_for_interruptions() {
   if (options_.shared_gpu || !instruments_.is_interrupted()) return std::nullopt;
   // A process that is only leaving the GPU, a monitor's say, interrupts once; what works on after
   // its end does so in every run that is watched.

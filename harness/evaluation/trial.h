@@ -59,7 +59,7 @@ class Trial {
 
   /// Between runs nothing of a candidate runs: `forged_time` where something does. Throws
   /// SetupFailure where it is somebody else's.
-  std::optional<Rejection> look_for_company();
+  std::optional<Rejection> look_for_interruptions();
 
   /// The badges, once all runs are made.
   void award_badges();

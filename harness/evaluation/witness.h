@@ -58,15 +58,15 @@ Witness witness_of(const ClockCalibration& calibration, std::span<const RunTimes
 /// longest handover asks for by more than the tolerance. Who lowers a median has to forge half of
 /// its samples; who works where the stamps do not look has to give the events a time that can be
 /// believed. The tolerance is what the handovers of the known works differ (it depends on what
-/// runs), the spread of the longest, and max(2 µs, 1.5% of the stamps' median less the handover).
-/// Or where the referee's own kernels take longer than before the candidate was loaded: something
-/// of it still runs.
+/// runs), the spread of the longest, and max(2 µs, 1.5% of the stamps' median less the handover);
+/// at least 8 µs. Or where the referee's own kernels take longer than before the candidate was
+/// loaded: something of it still runs.
 std::optional<Rejection> check_clock(const Witness& witness);
 
 /// Checks a library's runs beside the candidate's: only the cache flush, since other memory takes
 /// another time to be prepared and copied.
-std::optional<Rejection> check_company(const ClockCalibration& calibration,
-                                       std::span<const RunTimes> library_runs);
+std::optional<Rejection> check_flush_beside(const ClockCalibration& calibration,
+                                            std::span<const RunTimes> library_runs);
 
 /// `forged_time` where a library takes more than a tenth longer, and 5 µs, beside the candidate
 /// than it took before the candidate's code was loaded: a slower reference is a better percentage.

@@ -108,6 +108,22 @@ void cuda_check(CUresult result, const char* call) {
   if (result != CUDA_SUCCESS) throw CudaError(result, std::string(call).substr(0, 64));
 }
 
+void check_allocation(CUresult result, std::int64_t bytes) {
+  if (result == CUDA_SUCCESS) return;
+  constexpr int mebibyte_bits = 20;
+  const auto mebibytes = [](std::size_t count) {
+    return std::to_string((count + (1u << mebibyte_bits) - 1) >> mebibyte_bits) + " MiB";
+  };
+  std::string text = "an allocation of " + mebibytes(static_cast<std::size_t>(bytes));
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && driver().cuMemGetInfo(&free, &total) == CUDA_SUCCESS) {
+    text += ", with " + mebibytes(free) + " of the GPU's " + mebibytes(total) +
+            " free (nvidia-smi shows who holds the rest)";
+  }
+  throw CudaError(result, text);
+}
+
 namespace {
 
 Result<CUdevice> find_device(int ordinal) {
@@ -188,8 +204,7 @@ CUmodule load_module(const std::string& cubin) {
 
 CUdeviceptr allocate(std::int64_t bytes) {
   CUdeviceptr handle = 0;
-  cuda_check(driver().cuMemAlloc(&handle, static_cast<std::size_t>(bytes)),
-             ("cuMemAlloc of " + std::to_string(bytes) + " bytes").c_str());
+  check_allocation(driver().cuMemAlloc(&handle, static_cast<std::size_t>(bytes)), bytes);
   return handle;
 }
 

@@ -57,6 +57,9 @@ Result<const DriverApi*> load_driver();
 const DriverApi& driver();
 
 void cuda_check(CUresult result, const char* call);
+/// After an allocation in the current context: where memory is short, the error says how much was
+/// asked for and how much is free.
+void check_allocation(CUresult result, std::int64_t bytes);
 #define REKERNEL_CUDA(call) ::rekernel::cuda_check(::rekernel::driver().call, #call)
 
 /// What the harness and the reports need to know of a GPU.

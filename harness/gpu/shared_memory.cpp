@@ -69,8 +69,8 @@ DeviceAllocation DeviceAllocation::create(std::int64_t bytes) {
   const auto page = static_cast<std::int64_t>(granularity());
   const std::int64_t rounded = (bytes + page - 1) / page * page;
   CUmemGenericAllocationHandle handle = 0;
-  cuda_check(driver().cuMemCreate(&handle, static_cast<std::size_t>(rounded), &properties, 0),
-             ("cuMemCreate of " + std::to_string(rounded) + " bytes").c_str());
+  check_allocation(driver().cuMemCreate(&handle, static_cast<std::size_t>(rounded), &properties, 0),
+                   rounded);
   return {handle, rounded};
 }
 

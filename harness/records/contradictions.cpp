@@ -193,14 +193,18 @@ class Examination {
     note(field, number(said) + "%, but " + from + " give " + number(made) + "%");
   }
 
-  /// Times that were taken in turns are as many.
+  /// Times that were taken in turns are as many, unless spare runs of a slow kernel were left out.
   void examine_counts(const ReferenceResult& reference) {
     const Samples& kernel = reference.kernel_samples_ns.empty() ? evaluation_.timing->samples_ns
                                                                 : reference.kernel_samples_ns;
-    if (reference.timing.samples_ns.size() == kernel.size()) return;
-    note(name_of(reference) + "timing.samples_ns",
-         std::to_string(reference.timing.samples_ns.size()) + " of them, but " +
-             std::to_string(kernel.size()) + " of the kernel's beside them");
+    constexpr std::size_t fewest = 12;
+    constexpr std::int64_t slow_ns = 4'000'000;
+    const std::size_t all = reference.timing.samples_ns.size();
+    const bool slow = evaluation_.timing->median_ns >= slow_ns && kernel.size() >= fewest;
+    if (kernel.size() == all || (slow && kernel.size() < all)) return;
+    note(name_of(reference) + "timing.samples_ns", std::to_string(all) + " of them, but " +
+                                                       std::to_string(kernel.size()) +
+                                                       " of the kernel's beside them");
   }
 
   void examine_noise() {

@@ -81,8 +81,7 @@ class StatementCode {
  public:
   StatementCode(const Definition& definition, const CheckedStatement& checked, Purpose purpose,
                 const Portions& portions, bool in_portions)
-      : definition_(definition),
-        checked_(checked),
+      : checked_(checked),
         statement_(checked.statement),
         purpose_(purpose),
         portions_(portions),
@@ -296,7 +295,6 @@ class StatementCode {
     return arguments;
   }
 
-  const Definition& definition_;
   const CheckedStatement& checked_;
   const Statement& statement_;
   Purpose purpose_;

@@ -56,7 +56,12 @@ std::string left_operand(const Expression& operand, Operator op) {
 }
 
 std::string number_text(double value) {
+  constexpr double all_integers_below = 9007199254740992.0;  // 2^53
   if (std::isinf(value)) return value < 0 ? "-infinity" : "infinity";
+  // An exponent would make a real number of an integer.
+  if (std::trunc(value) == value && std::abs(value) < all_integers_below) {
+    return std::to_string(static_cast<long long>(value));
+  }
   std::array<char, 32> buffer;
   return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
 }

@@ -150,10 +150,10 @@ class ProductWriter {
     const std::string left_pitch = std::to_string(padded_depth(made_.depth));
     const std::string left_size =
         std::to_string(padded_rows(made_.rows) * padded_depth(made_.depth));
-    code.line("gemm::multiply<false>(product_left + blockIdx.z * " + left_size + "ll, " +
+    code.line("gemm::multiply(product_left + blockIdx.z * " + left_size + "ll, " +
               left_pitch + ", product_right + blockIdx.z * " + left_pitch + "ll * pitch, pitch, " +
               std::to_string(made_.depth) +
-              ", [&](int tile_row_, int tile_column_, double sum_, double) {");
+              ", [&](int tile_row_, int tile_column_, double sum_) {");
     code.open();
     code.line("const long long row_ = tile_row_, column_ = first_column + tile_column_;");
     code.line("if (row_ >= " + std::to_string(made_.rows) + " || column_ >= " +

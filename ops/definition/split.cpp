@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ops/gemm.h"
+
 namespace rekernel::definition {
 
 namespace {
@@ -26,10 +28,6 @@ std::int64_t terms_of(const Expression& reduction) {
   std::int64_t terms = 1;
   for (const Index& index : reduction.indices) terms *= index.extent;
   return terms;
-}
-
-std::int64_t ceil_divided(std::int64_t count, std::int64_t size) {
-  return (count + size - 1) / size;
 }
 
 Expression leaf(Operator op, const std::string& name, double value, Interval interval) {
@@ -66,8 +64,8 @@ std::int64_t slices_of(const Expression& reduction, std::int64_t elements) {
   const std::int64_t terms = terms_of(reduction);
   if (!can_be || terms < 2 * least_terms_of_a_slice) return 1;
   if (terms <= terms_of_a_slice && elements >= enough_elements / 8) return 1;
-  const std::int64_t to_fill = ceil_divided(enough_elements, elements);
-  const std::int64_t wanted = std::max(to_fill, ceil_divided(terms, terms_of_a_slice));
+  const std::int64_t to_fill = ceil_div(enough_elements, elements);
+  const std::int64_t wanted = std::max(to_fill, ceil_div(terms, terms_of_a_slice));
   return std::clamp<std::int64_t>(wanted, 1, std::min(most_slices, terms / least_terms_of_a_slice));
 }
 
@@ -120,8 +118,8 @@ class Slicer {
         std::max_element(reduction.indices.begin(), reduction.indices.end(),
                          [](const Index& a, const Index& b) { return a.extent < b.extent; });
     const std::int64_t extent = longest->extent;
-    const std::int64_t chunk = ceil_divided(extent, std::min(slices, extent));
-    slices = ceil_divided(extent, chunk);
+    const std::int64_t chunk = ceil_div(extent, std::min(slices, extent));
+    slices = ceil_div(extent, chunk);
 
     Index slice;
     slice.name = fresh("slice");

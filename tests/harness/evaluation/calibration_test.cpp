@@ -28,7 +28,7 @@ TEST(Calibration, CopiesStayWithinTheirTensors) {
     int moves = 0;
     for (const KnownWork& work : known_works(problem)) {
       const auto& launch = std::get<KernelLaunch>(work.candidate.program.steps.at(0));
-      if (launch.kernel != "copy" && launch.kernel != "read") continue;
+      if (launch.kernel != "copy" && launch.kernel != "copy_to_own") continue;
       ++moves;
       const std::int64_t bytes =
           16 * std::get<std::int64_t>(std::get<ScalarArgument>(launch.args.back()));

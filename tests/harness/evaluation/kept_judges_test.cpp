@@ -175,7 +175,7 @@ TEST_F(KeptJudges, LeaveTheGpuAfterAWhileWithoutWork) {
 TEST_F(KeptJudges, DoNotCountAsAnotherProcessAndOthersDo) {
   judge_of(evaluate());
   lists->compute.processes = {{1, 1000}};
-  EXPECT_NE(evaluate().failure.find("computes on the GPU"), std::string::npos);
+  EXPECT_NE(evaluate().failure.find("holds a context on the GPU"), std::string::npos);
   lists->compute.processes = {};
   judge_of(evaluate());
 }

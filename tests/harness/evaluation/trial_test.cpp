@@ -191,6 +191,38 @@ TEST_F(TrialTest, AnExpensiveTruthIsMadeLessOften) {
   EXPECT_EQ(dear.runs_per_case, 2);
 }
 
+TEST_F(TrialTest, SpareRunsOfASlowKernelAreLeftOutAndTheOthersAreJudged) {
+  const auto slow = [](const Sight&) {
+    return Output{.events_ns = 40'000'000, .takes_ns = 40'000'000};
+  };
+  FakeInstruments instruments(slow);
+  const Outcome outcome = verdict(instruments);
+  EXPECT_EQ(outcome.rejection, std::nullopt);
+  EXPECT_EQ(outcome.evaluation.earned_badges(),
+            (Badges{Badge::strict, Badge::robust, Badge::deterministic}));
+  const std::size_t samples = outcome.evaluation.timing->samples_ns.size();
+  EXPECT_GE(samples, 12u);
+  EXPECT_LT(samples, 40u);
+  EXPECT_EQ(outcome.evaluation.evidence->stress.size(), problem.stress_cases.size());
+  EXPECT_LE(instruments.candidate_runs,
+            26 + 12 + 4 + 2 * static_cast<int>(problem.stress_cases.size()));
+  EXPECT_EQ(outcome.evaluation.timing->median_ns, 40'000'000);
+}
+
+TEST_F(TrialTest, WhoIsSlowAtFirstIsJudgedInEveryTimedRunAfterwards) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    int launches = 0;
+    const Outcome outcome = verdict(
+        [&](const Sight& sight) {
+          if (launches++ == 0) return Output{.events_ns = 2'000'000'000, .takes_ns = 2'000'000'000};
+          return sight.input.stress_case < 0 ? sloppy() : exact();
+        },
+        seed);
+    EXPECT_FALSE(outcome.has(Badge::strict)) << seed;
+    EXPECT_GE(outcome.evaluation.timing->samples_ns.size(), 12u);
+  }
+}
+
 TEST_F(TrialTest, AWrongResultEndsTheTrial) {
   FakeInstruments instruments([](const Sight&) {
     return Output{.rejection = Rejection{Status::wrong_result, "wrong", "rms error"}};

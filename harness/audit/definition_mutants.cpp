@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/audit/constants.h"
 #include "harness/base/parallel.h"
 #include "harness/device/buffers.h"
 #include "harness/device/device_tools.h"
@@ -21,10 +22,14 @@ namespace {
 constexpr int own_draws = 2;
 constexpr std::uint64_t first_seed = 0x5eed;
 
-/// A kernel whose results are judged: the slow candidate, or one of a wrong definition.
+/// A kernel whose results are judged: the slow candidate, or one of a wrong definition. With a
+/// constant it is the slow candidate, one of whose outputs is overwritten.
 struct Subject {
-  Program program;
-  CompiledProgram compiled;
+  const Program* program = nullptr;
+  const CompiledProgram* compiled = nullptr;
+  std::optional<Constant> constant;
+  std::string kind;
+  std::string what;
   std::optional<Rejection> rejection;  ///< on the problem's own inputs
   std::optional<Rejection> on_stress;
   double strict_ratio = 0;
@@ -45,15 +50,21 @@ class DefinitionBench {
       : problem_(problem), compiler_(compiler), device_(device), threads_(threads) {}
 
   Result<DefinitionAudit> audit() {
-    std::vector<definition::DefinitionMutant> mutants =
-        definition::definition_mutants(*problem_.definition);
-    std::vector<Subject> subjects(1 + mutants.size());
-    subjects[0].program = problem_.scaffold;
-    for (std::size_t i = 0; i < mutants.size(); ++i) {
-      subjects[1 + i].program =
-          definition::device_program(mutants[i].definition, definition::Purpose::candidate);
+    programs_.push_back(problem_.scaffold);
+    std::vector<Subject> subjects(1);
+    for (const definition::DefinitionMutant& mutant :
+         definition::definition_mutants(*problem_.definition)) {
+      programs_.push_back(
+          definition::device_program(mutant.definition, definition::Purpose::candidate));
+      Subject& subject = subjects.emplace_back();
+      subject.kind = mutant.kind;
+      subject.what = mutant.what;
     }
-    if (auto compiled = compile(subjects); !compiled) return compiled.error();
+    if (auto compiled = compile(); !compiled) return compiled.error();
+    for (std::size_t i = 0; i < subjects.size(); ++i) {
+      subjects[i].program = &programs_[i];
+      subjects[i].compiled = &compiled_[i];
+    }
     DefinitionAudit audit;
     audit.problem = problem_.id;
     run(subjects, audit.stress_left_out);
@@ -63,21 +74,22 @@ class DefinitionBench {
     audit.strict = audit.passed && honest.strict_ratio <= 1;
     audit.robust = audit.passed && !honest.on_stress;
     if (audit.passed && honest.on_stress) audit.why = honest.on_stress->message;
-    for (std::size_t i = 0; i < mutants.size(); ++i) {
-      audit.mutants.push_back(judged(mutants[i], subjects[1 + i], honest, audit));
+    for (std::size_t i = 1; i < subjects.size(); ++i) {
+      audit.mutants.push_back(judged(subjects[i], honest, audit));
     }
     return audit;
   }
 
  private:
-  Result<Ok> compile(std::vector<Subject>& subjects) {
+  /// Our own programs, and those of the subjects.
+  Result<Ok> compile() {
     const std::string target = target_of_device();
     const std::string header = problem_header(problem_);
     std::vector<const Program*> programs = {&problem_.device_oracle};
     if (!problem_.making.steps.empty()) programs.push_back(&problem_.making);
     for (const Invariant& one : problem_.invariants) programs.push_back(&one.program);
     const std::size_t own = programs.size();
-    for (const Subject& subject : subjects) programs.push_back(&subject.program);
+    for (const Program& program : programs_) programs.push_back(&program);
     std::vector<std::optional<Result<CompiledProgram>>> results(programs.size());
     for_each_in_parallel(programs.size(), static_cast<unsigned>(threads_), [&](std::size_t i) {
       results[i] = compiler_.compile(*programs[i], header, target);
@@ -85,10 +97,9 @@ class DefinitionBench {
     for (const auto& result : results) {
       if (!*result) return result->error();
     }
-    own_.clear();
-    for (std::size_t i = 0; i < own; ++i) own_.push_back(std::move(**results[i]));
-    for (std::size_t i = 0; i < subjects.size(); ++i)
-      subjects[i].compiled = std::move(**results[own + i]);
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      (i < own ? own_ : compiled_).push_back(std::move(**results[i]));
+    }
     Result<CompiledProgram> tools = compiler_.compile(device_tools_program(), header, target);
     if (!tools) return tools.error();
     tools_ = std::move(*tools);
@@ -113,19 +124,31 @@ class DefinitionBench {
       invariants.push_back({&problem_.invariants[i], own_[(is_made ? 2 : 1) + i]});
     }
     Checker checker(problem_, inputs, tools, own_[0], invariants, properties, stream);
+    const auto make_outputs = [&](const Subject& subject) {
+      outputs.poison(poison_byte, stream);
+      Bindings bindings = inputs.bindings();
+      bindings.insert(outputs.bindings().begin(), outputs.bindings().end());
+      const OwnProgram program(*subject.program, *subject.compiled, std::move(bindings),
+                               properties);
+      program.enqueue(stream);
+      stream.synchronize();
+      if (subject.constant) fill(outputs.outputs().at(subject.constant->output), *subject.constant);
+    };
+    // The constants are right for other inputs than those that are judged.
+    inputs.fill(first_seed - 1, nullptr, stream);
+    make_outputs(subjects[0]);
+    for (const Constant& constant : best_constants(problem_, outputs.outputs())) {
+      Subject subject = subjects.front();
+      subject.constant = constant;
+      subject.kind = "the best constant";
+      subject.what = to_text(constant);
+      subjects.push_back(std::move(subject));
+    }
     for (const Case& one : cases()) {
       inputs.fill(one.seed, one.stress, stream);
       const Checker::SameInputs same(checker);
       for (Subject& subject : subjects) {
-        outputs.poison(poison_byte, stream);
-        {
-          Bindings bindings = inputs.bindings();
-          bindings.insert(outputs.bindings().begin(), outputs.bindings().end());
-          const OwnProgram program(subject.program, subject.compiled, std::move(bindings),
-                                   properties);
-          program.enqueue(stream);
-          stream.synchronize();
-        }
+        make_outputs(subject);
         for (const auto& [name, view] : outputs.outputs()) {
           REKERNEL_CUDA(cuMemcpyDtoDAsync(checker.snapshots().at(name).pointer, view.pointer,
                                           static_cast<std::size_t>(view.bytes), stream.get()));
@@ -172,9 +195,11 @@ class DefinitionBench {
     return true;
   }
 
-  static JudgedMutant judged(const definition::DefinitionMutant& mutant, const Subject& subject,
-                             const Subject& honest, const DefinitionAudit& audit) {
-    JudgedMutant one{mutant.kind, mutant.what};
+  static JudgedMutant judged(const Subject& subject, const Subject& honest,
+                             const DefinitionAudit& audit) {
+    JudgedMutant one;
+    one.kind = subject.kind;
+    one.what = subject.what;
     if (subject.rejection) {
       one.fate = MutantFate::refused;
       one.why = subject.rejection->message;
@@ -197,6 +222,9 @@ class DefinitionBench {
   CompiledProgram tools_;
   /// The truth, the making if there is one, the invariants.
   std::vector<CompiledProgram> own_;
+  /// Of the slow candidate and of the mutants.
+  std::vector<Program> programs_;
+  std::vector<CompiledProgram> compiled_;
 };
 
 }  // namespace

@@ -154,9 +154,14 @@ namespace {
 /// A size for the range that an axis has.
 using Choice = std::function<std::int64_t(Range)>;
 
-/// whole * part / parts, rounded down, without overflow.
-std::int64_t shared_out(std::int64_t whole, std::int64_t part, std::int64_t parts) {
-  return whole / parts * part + whole % parts * part / parts;
+/// A size from the upper half of those up to `most`, then of the lower half, of its lower half and
+/// so on; the first one is `most`.
+std::int64_t drawn_below(std::int64_t most, std::int64_t least, int attempt, Random& random) {
+  const std::int64_t width = most - least;
+  const int halvings = std::bit_width(static_cast<std::uint64_t>(width)) * attempt / most_attempts;
+  const std::int64_t size =
+      uniform(random, {least + (width >> (halvings + 1)), least + (width >> halvings)});
+  return attempt == 0 ? most : size;
 }
 
 }  // namespace
@@ -175,9 +180,8 @@ std::vector<Problem> fixed_instances(const Problem& problem) {
     instances.add([&, target = target, rounded = rounded](int attempt) {
       Sizes sizes;
       for (const auto& [axis, range] : problem.other_sizes) {
-        const std::int64_t most = target(range);
-        const std::int64_t least = most - shared_out(most - range.first, attempt, most_attempts);
-        sizes[axis] = rounded({range.first, uniform(random, {least, most})});
+        const std::int64_t bound = drawn_below(target(range), range.first, attempt, random);
+        sizes[axis] = rounded({range.first, bound});
       }
       return sizes;
     });

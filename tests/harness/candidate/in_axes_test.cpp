@@ -50,7 +50,7 @@ const KernelLaunch& launch_of(const Candidate& candidate, std::size_t step = 0) 
 }
 
 const std::string everything = plan_with(
-    R"("compile": {"defines": {"THREADS": 128, "TYPE": "float"}},
+    R"json("compile": {"defines": {"THREADS": 128, "TYPE": "float"}},
        "workspace": {"sums": "8 * rows", "flags": 64},
        "launches": [
          {"memset": "sums", "value": "rows % 256", "offset_bytes": "4 * rows", "bytes": "4 * rows"},
@@ -59,10 +59,9 @@ const std::string everything = plan_with(
           "args": ["x", {"i32": "rows - 1"}, {"i64": "-columns"}, {"u64": "rows * columns"},
                    {"f32": 0.1},
                    {"tensor_map": {"of": "x", "dtype": "f32", "dims": ["columns", "rows"],
-                    "strides_bytes": ["4 * columns"], "box": ["min(columns, 64)", 1]}}]
-},
+                    "strides_bytes": ["4 * columns"], "box": ["min(columns, 64)", 1]}}]},
          {"kernel": "tail", "grid": [{"per_sm": "2"}], "block": [32],
-          "when": "columns % 4 != 0 or rows == 1", "args": ["y"]}])",
+          "when": "columns % 4 != 0 or rows == 1", "args": ["y"]}])json",
     "sm_90a");
 
 TEST(PlanInAxes, HasNumbersAtTheProblemsOwnSizes) {
@@ -148,7 +147,7 @@ TEST(PlanInAxes, ErrorsNameKeyAndReason) {
             place + "grid[0]: expected an integer from 1 to 2147483647, got rows - 4096 = 0");
   EXPECT_EQ(error(R"("grid": ["-rows"], "block": [32])"),
             place + "grid[0]: expected an integer from 1 to 2147483647, got -rows = -4096");
-  EXPECT_EQ(error(R"("grid": ["rows / (rows - 4096)"], "block": [32])"),
+  EXPECT_EQ(error(R"json("grid": ["rows / (rows - 4096)"], "block": [32])json"),
             place + "grid[0]: \"rows / (rows - 4096)\": column 6: a division by 0");
   EXPECT_EQ(error(R"("grid": [1], "block": ["rows", "1"])"),
             place + "block[0]: expected an integer from 1 to 1024, got rows = 4096");
@@ -205,30 +204,29 @@ TEST(PlanInAxes, StepsWhoseConditionDoesNotHoldCanHaveAnyValuesAndNoUnknownWords
             {"kernel": "k", "grid": [1], "block": [32], "args": ["x"]}, )" +
         second + "]"));
   };
-  EXPECT_EQ(with_second(R"({"kernel": "k", "grid": ["rows - 4096"], "block": ["rows", 1024],
-                            "when": "rows < 9", "args": ["x", {"i32": "columns / (rows - 4096)"
-}]
-})"),
+  EXPECT_EQ(with_second(
+                R"json({"kernel": "k", "grid": ["rows - 4096"], "block": ["rows", 1024],
+                  "when": "rows < 9", "args": ["x", {"i32": "columns / (rows - 4096)"}]})json"),
             "");
-EXPECT_EQ(with_second(R"({"memset": "w", "value": 0, "offset_bytes": 4096, "bytes": "rows",
+  EXPECT_EQ(with_second(R"({"memset": "w", "value": 0, "offset_bytes": 4096, "bytes": "rows",
                             "when": "rows < 9"})"),
-          "");
-EXPECT_NE(with_second(R"({"kernel": "k", "grid": ["lines"], "block": [32], "when": "rows < 9",
+            "");
+  EXPECT_NE(with_second(R"({"kernel": "k", "grid": ["lines"], "block": [32], "when": "rows < 9",
                             "args": []})")
-              .find("unknown name 'lines'"),
-          std::string::npos);
-EXPECT_NE(with_second(R"({"kernel": "k", "grid": [1.5], "block": [32], "when": "rows < 9",
+                .find("unknown name 'lines'"),
+            std::string::npos);
+  EXPECT_NE(with_second(R"({"kernel": "k", "grid": [1.5], "block": [32], "when": "rows < 9",
                             "args": []})")
-              .find("expected an integer"),
-          std::string::npos);
-EXPECT_NE(with_second(R"({"kernel": "k", "grid": [1], "block": [32], "when": "rows < 9",
+                .find("expected an integer"),
+            std::string::npos);
+  EXPECT_NE(with_second(R"({"kernel": "k", "grid": [1], "block": [32], "when": "rows < 9",
                             "args": ["z"]})")
-              .find("unknown buffer"),
-          std::string::npos);
-EXPECT_NE(with_second(R"({"kernel": "k", "grid": [1], "block": [32], "when": "rows < 9",
+                .find("unknown buffer"),
+            std::string::npos);
+  EXPECT_NE(with_second(R"({"kernel": "k", "grid": [1], "block": [32], "when": "rows < 9",
                             "shared": 1, "args": []})")
-              .find("unknown key"),
-          std::string::npos);
+                .find("unknown key"),
+            std::string::npos);
 }
 
 TEST(PlanInAxes, CrossesProcessesWithItsSizes) {

@@ -81,7 +81,8 @@ std::int64_t PlanContext::integer(JsonReader reader, std::int64_t min, std::int6
   if (!value) return skips_ ? 1 : min;
   if (*value >= min && *value <= max) return *value;
   reader.fail("expected an integer from " + std::to_string(min) + " to " + std::to_string(max) +
-              ", got " + reader.string(max_plan_expression) + " = " + std::to_string(*value));
+              ", got " + json_quoted(reader.string(max_plan_expression)) + " = " +
+              std::to_string(*value));
   return min;
 }
 

@@ -141,16 +141,17 @@ TEST(PlanInAxes, ErrorsNameKeyAndReason) {
             place +
                 "grid[0]: \"lines\": column 1: unknown name 'lines': expected one of columns, "
                 "rows");
-  EXPECT_EQ(error(R"("grid": [1, "rows * columns"], "block": [32])"),
-            place + "grid[1]: expected an integer from 1 to 65535, got rows * columns = 268435456");
+  EXPECT_EQ(
+      error(R"("grid": [1, "rows * columns"], "block": [32])"),
+      place + "grid[1]: expected an integer from 1 to 65535, got \"rows * columns\" = 268435456");
   EXPECT_EQ(error(R"("grid": ["rows - 4096"], "block": [32])"),
-            place + "grid[0]: expected an integer from 1 to 2147483647, got rows - 4096 = 0");
+            place + "grid[0]: expected an integer from 1 to 2147483647, got \"rows - 4096\" = 0");
   EXPECT_EQ(error(R"("grid": ["-rows"], "block": [32])"),
-            place + "grid[0]: expected an integer from 1 to 2147483647, got -rows = -4096");
+            place + "grid[0]: expected an integer from 1 to 2147483647, got \"-rows\" = -4096");
   EXPECT_EQ(error(R"json("grid": ["rows / (rows - 4096)"], "block": [32])json"),
             place + "grid[0]: \"rows / (rows - 4096)\": column 6: a division by 0");
   EXPECT_EQ(error(R"("grid": [1], "block": ["rows", "1"])"),
-            place + "block[0]: expected an integer from 1 to 1024, got rows = 4096");
+            place + "block[0]: expected an integer from 1 to 1024, got \"rows\" = 4096");
   EXPECT_EQ(error(R"("grid": [1], "block": [64, "rows / 128"])"),
             place + "block: expected at most 1024 threads, got 2048");
   EXPECT_EQ(error(R"("grid": [1], "block": [32], "when": "rows")"),
@@ -183,7 +184,7 @@ TEST(PlanInAxes, ErrorsAtOtherSizesNameTheSizes) {
       valid(plan_with(launch_with(R"("grid": ["columns / 128"], "block": [32])")));
   EXPECT_EQ(at_sizes(candidate, softmax_at(3, 100)).error().message,
             "softmax/mine/kernel.json at columns 100, rows 3: launches[0].grid[0]: expected an "
-            "integer from 1 to 2147483647, got columns / 128 = 0");
+            "integer from 1 to 2147483647, got \"columns / 128\" = 0");
   EXPECT_TRUE(at_sizes(candidate, softmax_at(3, 128)));
   // What is within a buffer depends on its size.
   const Candidate map = valid(plan_with(

@@ -116,7 +116,7 @@ TEST(NvrtcOtherSizes, ArePartOfACheckOfPlansInAxes) {
   EXPECT_EQ(bad.front().status, Status::invalid_plan);
   EXPECT_EQ(bad.front().error,
             "softmax/mine/kernel.json at columns 1, rows 1: launches[0].grid[0]: expected an "
-            "integer from 1 to 2147483647, got rows / 4096 = 0");
+            "integer from 1 to 2147483647, got \"rows / 4096\" = 0");
 }
 
 }  // namespace

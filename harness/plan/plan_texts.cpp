@@ -125,7 +125,7 @@ be an expression in quotes instead, and a launch or a memset may have a conditio
 - Names are the problem's axes and whole constants, as `problem.h` has them, and those of the plan's own `defines` that
   are integers.
 - Integers: `+ - * / %`, `min(a, b)`, `max(a, b)`, `ceil_div(a, b)` and parentheses. `/` rounds down, and so does `//`;
-  `ceil_div` rounds up; `a % b` is what `/` leaves. All values have 64 bits. More is an error, and so is a division by 0.
+  `ceil_div` rounds up; `a % b` is what `/` leaves. Overflow of 64 bits is an error, and so is a division by 0.
 - Conditions: `== != < <= > >=`, `and`, `or`, `not` and parentheses. What follows an `and` or `or` that is decided
   already is not computed: `columns > 1 and rows / (columns - 1) > 4`. A step whose condition does not hold may have any
   values there. At least one kernel runs.

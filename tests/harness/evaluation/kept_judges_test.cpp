@@ -162,8 +162,9 @@ TEST_F(KeptJudges, JudgeACandidateInAxesAtOtherSizesToo) {
   int timed = 0;
   for (const SizeResult& one : right.evidence->other_sizes) {
     // The stand-in saw these sizes.
-    if (one.median_ns > 0) EXPECT_EQ(one.median_ns, one.sizes.at("columns"));
-    timed += one.median_ns > 0 ? 1 : 0;
+    if (one.median_ns == 0) continue;
+    EXPECT_EQ(one.median_ns, one.sizes.at("columns"));
+    ++timed;
   }
   EXPECT_EQ(timed, 3);
   const Evaluation wrong = evaluate(Behaviour::passes_at_own_sizes).evaluation;

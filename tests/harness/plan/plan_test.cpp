@@ -185,7 +185,7 @@ TEST(PlanTable, RangesOfIntegersAreThoseOfTheReader) {
             EXPECT_NE(refusal(plan).find(range), std::string::npos)
                 << path << ": " << refusal(plan);
             // A text is the expression of one, where sizes are meant.
-            put_at(plan, path, std::to_string(value.least));
+            put_at(plan, path, json::string(std::to_string(value.least)));
             EXPECT_EQ(refusal(plan).find("an integer from") == std::string::npos, value.in_axes)
                 << path << ": " << refusal(plan);
             EXPECT_EQ(SchemaValidator(schema).accepts(plan), value.in_axes) << path;

@@ -37,6 +37,11 @@ class SchemaValidator {
       const std::string to(said.as_string());
       return accepts(root_.at("$defs").at(to.substr(to.rfind('/') + 1)), value);
     }
+    if (word == "type" && said.is_array()) {
+      return std::any_of(
+          said.as_array().begin(), said.as_array().end(),
+          [&](const json::value& one) { return is_of(std::string(one.as_string()), value); });
+    }
     if (word == "type") return is_of(std::string(said.as_string()), value);
     if (word == "if") {
       const json::value* then = schema.if_contains("then");

@@ -15,7 +15,7 @@
 namespace rekernel {
 
 /// What a kernel that passed may earn besides.
-enum class Badge { strict, robust, deterministic };
+enum class Badge { strict, robust, deterministic, any_size };
 
 struct BadgeDescription {
   Badge badge;
@@ -35,6 +35,9 @@ inline constexpr std::array badge_table{
     BadgeDescription{Badge::robust, "robust",
                      "also right on stress inputs: shifted, scaled, constant, zero", true},
     BadgeDescription{Badge::deterministic, "deterministic", "bit-equal over repeated runs", true},
+    BadgeDescription{
+        Badge::any_size, "any_size",
+        "also right at other sizes, drawn again in each evaluation, with a plan in axes", false},
 };
 
 constexpr const BadgeDescription& description_of(Badge badge) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <boost/json.hpp>
 #include <type_traits>
 
 #include "harness/base/fields.h"
@@ -45,6 +46,21 @@ Result<std::vector<fs::path>> subfolders(const fs::path& folder) {
   if (status) return Error{folder.string() + ": cannot be listed: " + status.message()};
   std::sort(result.begin(), result.end());
   return result;
+}
+
+boost::json::value with_sorted_keys(const boost::json::value& value) {
+  if (const boost::json::array* list = value.if_array()) {
+    boost::json::array sorted;
+    for (const boost::json::value& one : *list) sorted.push_back(with_sorted_keys(one));
+    return sorted;
+  }
+  const boost::json::object* object = value.if_object();
+  if (!object) return value;
+  std::map<std::string, boost::json::value> members;
+  for (const auto& member : *object) members[member.key()] = with_sorted_keys(member.value());
+  boost::json::object sorted;
+  for (auto& [key, member] : members) sorted[key] = std::move(member);
+  return sorted;
 }
 
 /// Collects fields in a form in which no two different candidates look alike.
@@ -183,6 +199,12 @@ std::string candidate_sha256(const Candidate& candidate) {
     fields.add(code_fields(candidate.program));
   }
   fields.add(candidate.program.compile);
+  if (candidate.is_in_axes()) {
+    // At whatever sizes: the expressions decide, not the order of their keys.
+    fields.add("in axes");
+    fields.add(boost::json::serialize(with_sorted_keys(boost::json::parse(candidate.written))));
+    return sha256_hex(fields.bytes());
+  }
   fields.add(candidate.program.workspaces.size());
   for (const Workspace& workspace : candidate.program.workspaces) {
     fields.add(workspace.name);

@@ -2,12 +2,14 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/candidate/arch.h"
+#include "harness/problems/problem_file.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
@@ -28,7 +30,14 @@ struct Candidate {
   std::string idea;
   Arch arch = "sm_80";  ///< the lowest target
   Origin origin;
-  Program program;
+  Program program;  ///< with the plan's values at one choice of sizes: see `sizes`
+  /// Of a plan in axes, `workspace` and `launches` as they were written, in JSON; else empty.
+  std::string written;
+  /// For which sizes of its problem `program` is, where they are not the problem's own.
+  Sizes sizes;
+
+  /// Whether its plan has expressions of axes, or conditions: then it says what to do at any sizes.
+  bool is_in_axes() const { return !written.empty(); }
 };
 
 inline constexpr std::size_t max_plan_bytes = 256u << 10;
@@ -46,10 +55,22 @@ Result<Candidate> parse_candidate(std::string_view plan_json, std::vector<Code> 
 /// Reads `kernel.json` and the code from a candidate folder. None of its files may be a link.
 Result<Candidate> load_candidate(const std::filesystem::path& directory);
 
+/// A candidate in axes for its problem at other sizes: source, name and hash stay. The error says
+/// which value is wrong, and at which sizes.
+Result<Candidate> at_sizes(const Candidate& candidate, const Problem& instance);
+/// The same for whoever gets plan, code and sizes from another process; no sizes are the problem's
+/// own.
+Result<Candidate> parse_candidate_at(const Sizes& sizes, std::string_view plan_json,
+                                     std::vector<Code> modules, const std::string& where);
+
+/// The problem that a candidate is for, at its sizes.
+Result<std::shared_ptr<const Problem>> problem_of(const Candidate& candidate);
+
 /// The folders below `root`/generated, sorted, as <problem>/<name>.
 Result<std::vector<std::filesystem::path>> candidate_directories(const std::filesystem::path& root);
 
-/// `kernel.json` for a candidate; parse_candidate of it gives the same candidate back.
+/// `kernel.json` for a candidate; parse_candidate of it gives the same candidate back, for the
+/// problem's own sizes.
 std::string candidate_json(const Candidate& candidate);
 
 /// SHA-256 over everything that decides what runs (problem, arch, source, compile options, plan),

@@ -39,13 +39,23 @@ int check_command(const Arguments& arguments) {
   if (!compiler) return bad_input(compiler.error());
 
   const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
+  const std::vector<CompileCheck> at_other_sizes = check_other_sizes(*compiler, *candidates);
   const std::vector<std::string> refused = refused_launches(*candidates, checks);
-  std::cout << (parsed.flag("json") ? pretty_json(compile_json(checks))
-                                    : compile_text(checks, table_format(parsed)));
+  if (parsed.flag("json")) {
+    std::vector<CompileCheck> all = checks;
+    all.insert(all.end(), at_other_sizes.begin(), at_other_sizes.end());
+    std::cout << pretty_json(compile_json(all));
+  } else {
+    std::cout << compile_text(checks, table_format(parsed));
+  }
   // Beside JSON and CSV, which have a place for what the compiler says alone.
   std::ostream& words = parsed.flag("json") || parsed.flag("csv") ? std::cerr : std::cout;
   for (const std::string& line : refused) words << line << "\n";
-  return all_compile(checks) && refused.empty() ? exit_good : exit_verdict_failed;
+  if (!parsed.flag("json"))
+    words << failures_text(at_other_sizes) << other_sizes_text(at_other_sizes);
+  return all_compile(checks) && all_compile(at_other_sizes) && refused.empty()
+             ? exit_good
+             : exit_verdict_failed;
 }
 
 int compile_worker_command(const std::vector<std::string>&) { return run_compile_worker(); }

@@ -69,6 +69,8 @@ Page evaluate_page() {
           "row", text_value("ID"), "the row's id or name: softmax/r4.i2.b1");
   page.group("Judging").add_options()("seed", po::value<std::uint64_t>()->value_name("N"),
                                       "first of the inputs' seeds; fresh ones by default")(
+      "own-sizes", po::bool_switch(),
+      "judge a plan in axes at its problem's own sizes alone: faster, and no badge any_size")(
       "once", po::bool_switch(),
       "one checked run, no timing: for sanitizers and profilers, which also need "
       "REKERNEL_SANDBOX=off in the environment");
@@ -139,6 +141,7 @@ int evaluate_command(const Arguments& arguments) {
     evaluate_options.run_deadline = std::max(evaluate_options.run_deadline, pytorch_run_deadline);
   }
   evaluate_options.shared_gpu = parsed.flag("shared-gpu");
+  evaluate_options.other_sizes = !parsed.flag("own-sizes");
   if (parsed.flag("once")) {
     evaluate_options.mode = EvaluateOptions::Mode::once;
     evaluate_options.references.clear();

@@ -4,6 +4,7 @@
 #include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/project/root.h"
+#include "harness/project/scaffold_in_axes.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 
@@ -15,7 +16,9 @@ int new_command(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("problem", text_value("PROBLEM", {Names::problem}), "problem id")(
       "name", po::value<std::string>(), "name of the candidate: a-z, 0-9 and _")(
-      "into", po::value<std::string>(), "folder to make it in; generated/PROBLEM by default");
+      "into", po::value<std::string>(), "folder to make it in; generated/PROBLEM by default")(
+      "in-axes", po::bool_switch(),
+      "write its plan in axes, for any sizes of the problem, where the made code is for such");
   po::positional_options_description positional;
   positional.add("problem", 1).add("name", 1);
   const ParsedArguments parsed =
@@ -27,11 +30,19 @@ int new_command(const Arguments& arguments) {
   }
   const Result<const Problem*> problem = known_problem(parsed.get<std::string>("problem"));
   if (!problem) return bad_input(problem.error());
-  const Candidate candidate = scaffold_candidate(**problem, parsed.get<std::string>("name"));
+  Candidate candidate = scaffold_candidate(**problem, parsed.get<std::string>("name"));
   const std::string plan = candidate_json(candidate);
   // The name comes from the command line: let the one validation judge it.
   if (auto valid = parse_candidate(plan, candidate.program.source, "new"); !valid) {
     return bad_input(valid.error());
+  }
+  if (parsed.flag("in-axes")) {
+    std::optional<Candidate> in_axes = scaffold_in_axes(**problem, candidate.name);
+    if (!in_axes) {
+      return bad_input({"new: the code made for " + (*problem)->id +
+                        " is for its own sizes alone: expected no --in-axes"});
+    }
+    candidate = *std::move(in_axes);
   }
   std::filesystem::path parent;
   if (parsed.has("into")) {

@@ -48,8 +48,8 @@ struct ProblemCheck {
   std::string file;
   Problem problem;
   std::optional<Problem> small;
-  std::string
-      small_failure;  ///< why there are no small sizes, or the definition does not run there
+  std::string small_failure;  ///< why the definition does not run at small sizes
+  std::string no_small;       ///< why there are none: nothing was run on the host
   std::vector<std::string> compile_failures;
   std::string not_compiled;  ///< why nothing was compiled
   std::vector<Agreement> agreements;
@@ -77,6 +77,9 @@ std::int64_t speed_of_light_on_shown_device(const Problem& problem) {
   return speed_of_light_ns(problem, device_of(of_device));
 }
 
+constexpr const char* own_sizes_alone =
+    "it has its own sizes alone (no \"other_sizes\"), which are large";
+
 struct HostValues {
   HostInputs inputs, truth;
 };
@@ -85,7 +88,12 @@ struct HostValues {
 std::optional<HostValues> run_small(ProblemCheck& check) {
   Result<Problem> small = small_instance(check.problem);
   if (!small) {
-    check.small_failure = small.error().message;
+    // A problem may have its own sizes alone.
+    if (check.problem.other_sizes.empty()) {
+      check.no_small = own_sizes_alone;
+    } else {
+      check.small_failure = small.error().message;
+    }
     return std::nullopt;
   }
   check.small = std::move(*small);
@@ -207,6 +215,7 @@ std::string tolerance_text(const Problem& problem) {
 
 std::string definition_text(const ProblemCheck& check) {
   if (!check.small_failure.empty()) return check.small_failure;
+  if (!check.no_small.empty()) return "not run on the host: " + check.no_small;
   return "runs on the host at " + sizes_text(*check.small);
 }
 
@@ -219,6 +228,7 @@ std::string device_code_text(const ProblemCheck& check) {
 std::string pytorch_text(const ProblemCheck& check) {
   if (!check.pytorch_failure.empty()) return check.pytorch_failure;
   if (!check.no_pytorch.empty()) return "not asked: " + check.no_pytorch;
+  if (!check.no_small.empty()) return "not asked: " + check.no_small;
   if (check.agreements.empty()) return "not asked: the definition did not run";
   std::vector<std::string> words;
   bool all = true;
@@ -257,6 +267,7 @@ json::object to_json(const ProblemCheck& check) {
             {"largest", problem.tolerance.max_error_over_rms}}},
           {"stress", std::move(stress)},
           {"definition", check.small_failure},
+          {"not_run", check.no_small},
           {"compile", json::value_from(check.compile_failures)},
           {"not_compiled", check.not_compiled},
           {"pytorch",

@@ -246,6 +246,9 @@ int verify_project(const std::filesystem::path& root) {
   Complaints complaints;
   const std::vector<CompileCheck> checks = compile_all(*compiler, *candidates);
   check_compilation(*candidates, checks, complaints);
+  for (const CompilerWords& failure : compile_failures(check_other_sizes(*compiler, *candidates))) {
+    complaints.push_back(failure.where() + ": " + headline(failure.text));
+  }
   check_published_problems_have_kernels(*candidates, complaints);
   const RecordedCandidates recorded = check_trajectories(root, *candidates, complaints);
   if (Result<Ok> read = check_results(root, *candidates, recorded, complaints); !read) {

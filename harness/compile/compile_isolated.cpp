@@ -238,9 +238,10 @@ Result<CompileOutcome> compile_isolated(const Compiler& compiler, const Program&
 Result<CompileOutcome> compile_candidate(const Compiler& compiler, const Candidate& candidate,
                                          const std::string& target, const std::string& where,
                                          std::chrono::milliseconds deadline) {
-  const std::string header = problem_header(*find_problem(candidate.problem));
+  const Result<std::shared_ptr<const Problem>> problem = problem_of(candidate);
+  if (!problem) return problem.error();
   Result<CompileOutcome> outcome =
-      compile_isolated(compiler, candidate.program, header, target, deadline);
+      compile_isolated(compiler, candidate.program, problem_header(**problem), target, deadline);
   if (!outcome || !outcome->program) return outcome;
   const Result<Ok> launches = check_launches(candidate.program, *outcome->program, where);
   if (!launches) return verdict(Status::invalid_plan, launches.error().message);

@@ -60,7 +60,7 @@ CONFIGS = {
         ("status", TEXT, "the verdict"),
         ("message", TEXT, "why it is not passed"),
         ("check", TEXT, "which check refused the values"),
-        ("badges", STRINGS, "strict, robust, deterministic"),
+        ("badges", STRINGS, "strict, robust, deterministic, any_size"),
         ("badge_notes", TEXT, "why a badge was refused"),
         ("errors", ERRORS, "against a float64 truth: largest, rms, the truth's rms, share of the tolerance"),
         ("median_ns", WHOLE, "time: median of the samples"),

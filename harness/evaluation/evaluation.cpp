@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "harness/base/json_fields.h"
+#include "harness/problems/sizes.h"
 
 namespace rekernel {
 
@@ -51,10 +52,24 @@ constexpr std::tuple reference_fields{
     field("percent", &ReferenceResult::percent_of_reference, Nested{percent_fields}, unless_empty),
     field("kernel_samples_ns", &ReferenceResult::kernel_samples_ns, samples, unless_empty)};
 
+struct SizesFormat {
+  boost::json::value write(const Sizes& sizes) const { return rekernel::to_json(sizes); }
+  void read(JsonReader reader, Sizes& into) const { into = sizes_from_json(std::move(reader)); }
+};
+
+/// Recordings of searches keep no numbers that are not whole.
+constexpr std::tuple size_fields{
+    field("sizes", &SizeResult::sizes, SizesFormat{}),
+    field("status", &SizeResult::status, Named<Status>{to_string, status_from_string, "a status"}),
+    field("tolerance_share", &SizeResult::tolerance_share, NumberText{"%.4g"}),
+    field("median_ns", &SizeResult::median_ns, count, unless_empty)};
+
 constexpr std::tuple evidence_fields{
     field("stress", &BadgeEvidence::stress, Entries{real}),
     field("digests", &BadgeEvidence::digests, DigestsFormat{}),
-    field("strict_share", &BadgeEvidence::strict_share, real, unless_empty)};
+    field("strict_share", &BadgeEvidence::strict_share, real, unless_empty),
+    field("other_sizes", &BadgeEvidence::other_sizes, List{Nested{size_fields}, 1, 64},
+          unless_empty)};
 
 constexpr std::tuple resource_fields{
     field("name", &KernelResources::name, text),
@@ -189,6 +204,14 @@ bool BadgeEvidence::repeats_agree() const {
   return std::all_of(digests.begin(), digests.end(), [](const std::vector<std::string>& group) {
     return std::equal(group.begin() + (group.empty() ? 0 : 1), group.end(), group.begin());
   });
+}
+
+boost::json::object to_json(const SizeResult& result) {
+  return object_of(result, evaluation_json::size_fields);
+}
+
+SizeResult size_result_from_json(JsonReader reader) {
+  return read_object<SizeResult>(std::move(reader), evaluation_json::size_fields);
 }
 
 boost::json::object to_json(const KernelResources& kernel) {

@@ -13,6 +13,7 @@
 #include "harness/compile/compile.h"
 #include "harness/device/error_stats.h"
 #include "harness/evaluation/witness.h"
+#include "harness/problems/problem_file.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -44,6 +45,14 @@ struct ReferenceResult {
   std::vector<std::int64_t> kernel_samples_ns;
 };
 
+/// What a candidate in axes did at sizes that are not its problem's own.
+struct SizeResult {
+  Sizes sizes;
+  Status status = Status::crashed;
+  double tolerance_share = 0;  ///< the largest |err| ÷ tolerance
+  std::int64_t median_ns = 0;  ///< 0: it was not timed there
+};
+
 /// What the badges rest on, so that whoever reads them can make them again.
 struct BadgeEvidence {
   std::optional<double> strict_share;  ///< the largest over the seeds; nothing: no FP32 output
@@ -52,6 +61,8 @@ struct BadgeEvidence {
   /// Digests of outputs, in hexadecimal: a group for each input that was run more than once, in
   /// either process.
   std::vector<std::vector<std::string>> digests;
+  /// Of a candidate in axes: at sizes that were drawn, and at those that are timed.
+  std::vector<SizeResult> other_sizes;
 
   bool repeats_agree() const;
 };
@@ -128,6 +139,8 @@ struct DigestsFormat {
   void read(JsonReader reader, std::vector<std::vector<std::string>>& into) const;
 };
 
+boost::json::object to_json(const SizeResult& result);
+SizeResult size_result_from_json(JsonReader reader);
 boost::json::object to_json(const KernelResources& kernel);
 boost::json::array to_json(const std::vector<KernelResources>& kernels);
 KernelResources resources_from_json(JsonReader reader);

@@ -10,6 +10,7 @@
 
 #include "harness/base/cache.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/any_size.h"
 #include "harness/evaluation/judges.h"
 #include "harness/evaluation/lookout.h"
 #include "harness/evaluation/rig.h"
@@ -37,8 +38,9 @@ Result<CompileOutcome> compile_for_device(const Candidate& candidate,
   }
   const Result<Compiler> compiler = Compiler::load();
   if (!compiler) return compiler.error();
-  return compile_isolated(*compiler, candidate.program,
-                          problem_header(*find_problem(candidate.problem)),
+  const Result<std::shared_ptr<const Problem>> problem = problem_of(candidate);
+  if (!problem) return problem.error();
+  return compile_isolated(*compiler, candidate.program, problem_header(**problem),
                           Compiler::target_for_device(major, minor));
 } catch (const std::exception& error) {
   return Error{error.what()};
@@ -296,6 +298,17 @@ EvaluationReport LocalLauncher::evaluate(const Candidate& candidate,
   EvaluationReport report = options.takes_times() ? evaluate_alone(candidate, options, *place)
                                                   : start_and_wait(candidate, options, *place);
   if (report.faulted) tell_which_buffer(candidate, options, *place, report);
+  if (asks_for_other_sizes(candidate, options, report)) {
+    const auto evaluate = [&](const Candidate& sized, const EvaluateOptions& own) {
+      return own.takes_times() ? evaluate_alone(sized, own, *place)
+                               : start_and_wait(sized, own, *place);
+    };
+    const auto compile = [&](const Candidate& sized) {
+      // What it says, the evaluation finds out from the cache.
+      (void)compile_for_device(sized, place->gpu.capability).ok();
+    };
+    judge_at_other_sizes(candidate, options, {evaluate, compile}, report.evaluation);
+  }
   leave_place(std::move(place));
   return report;
 }

@@ -149,7 +149,8 @@ std::optional<Rejection> run_mode(Rig& rig, const Occasion& occasion, Evaluation
   if (rig.options.mode == Mode::noise) return run_noise(rig, occasion, report);
   std::vector<ClockCalibration> calibrations;
   std::chrono::nanoseconds judgement{0};
-  const bool calibrates = rig.options.mode == Mode::verdict || rig.options.mode == Mode::blinding;
+  const bool calibrates = rig.options.mode == Mode::verdict || rig.options.mode == Mode::sizes ||
+                          rig.options.mode == Mode::blinding;
   if (calibrates) {
     expect_idle_gpu(rig);
     report.evaluation.ceilings.copy_bytes_per_s =

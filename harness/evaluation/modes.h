@@ -21,9 +21,9 @@ struct Occasion {
   std::function<void(const EvaluationReport&)> finished;
 };
 
-/// Modes verdict, errors, noise and diagnosis, with other processes; the libraries' is left as it
-/// was found. Never throws for a candidate's failures; a report that was not given to `finished` is
-/// one of a failure of the set-up.
+/// Modes verdict, errors, sizes, noise and diagnosis, with other processes; the libraries' is left
+/// as it was found. Never throws for a candidate's failures; a report that was not given to
+/// `finished` is one of a failure of the set-up.
 EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
                                Connections connections);
 

@@ -122,7 +122,7 @@ class Referee {
     reported_ = false;
     const bool once = request->options.mode == Mode::once;
     const Occasion occasion{request->candidate,
-                            *find_problem(request->candidate.problem),
+                            *request->problem,
                             request->options,
                             references_,
                             [this] { return ask_for_code(); },

@@ -1,10 +1,12 @@
 #include "harness/evaluation/remote_runner.h"
 
+#include <boost/json.hpp>
 #include <charconv>
 
 #include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/problems/sizes.h"
 
 namespace rekernel {
 
@@ -109,7 +111,8 @@ void RemoteRunner::lend(const Buffers& buffers, Access access) {
 
 Result<int> RemoteRunner::load(const Candidate& candidate, const CompiledProgram& code) {
   const Fields answer = ask({"load", candidate_json(candidate), code_fields(candidate.program),
-                             to_fields(CompileOutcome{code, Status::compile_failed, {}})});
+                             to_fields(CompileOutcome{code, Status::compile_failed, {}}),
+                             boost::json::serialize(to_json(candidate.sizes))});
   if (answer.size() != 2) throw RunnerFailure(*this, {Status::crashed, "a malformed answer"});
   if (answer[0] != "ok") return Error{answer[1]};
   return static_cast<int>(number(answer[1]).value_or(0));

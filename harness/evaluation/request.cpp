@@ -8,6 +8,7 @@
 #include "harness/base/fields.h"
 #include "harness/base/json_fields.h"
 #include "harness/candidate/code.h"
+#include "harness/problems/sizes.h"
 
 namespace rekernel {
 
@@ -15,8 +16,9 @@ namespace {
 
 using Mode = EvaluateOptions::Mode;
 
-constexpr std::array<std::pair<Mode, const char*>, 6> mode_names{{{Mode::verdict, "verdict"},
+constexpr std::array<std::pair<Mode, const char*>, 7> mode_names{{{Mode::verdict, "verdict"},
                                                                   {Mode::errors, "errors"},
+                                                                  {Mode::sizes, "sizes"},
                                                                   {Mode::noise, "noise"},
                                                                   {Mode::blinding, "blinding"},
                                                                   {Mode::diagnosis, "diagnosis"},
@@ -46,6 +48,7 @@ constexpr std::tuple option_fields{
     field("device", &EvaluateOptions::device, Whole{0, 1024}),
     field("samples", &EvaluateOptions::samples, Whole{1, 100000}),
     field("stress", &EvaluateOptions::stress, flag),
+    field("other_sizes", &EvaluateOptions::other_sizes, flag, newer),
     field("planted_gap_us", &EvaluateOptions::planted_gap, Whole{0, 1000000}),
     field("noise_runs", &EvaluateOptions::noise_runs, Whole{0, 10000}),
     field("noise_subject", &EvaluateOptions::noise_subject, text),
@@ -70,9 +73,9 @@ Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
 }
 
 std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options) {
-  return joined_fields({boost::json::serialize(boost::json::object{
-                            {"options", to_json(options)}, {"plan", candidate_json(candidate)}}),
-                        code_fields(candidate.program)});
+  boost::json::object request{{"options", to_json(options)}, {"plan", candidate_json(candidate)}};
+  if (!candidate.sizes.empty()) request["sizes"] = to_json(candidate.sizes);
+  return joined_fields({boost::json::serialize(request), code_fields(candidate.program)});
 }
 
 Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
@@ -85,13 +88,17 @@ Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
   Result<EvaluateOptions> options = evaluate_options_from_json(reader.required("options"));
   if (!options) return options.error();
   const std::string plan = reader.required("plan").string();
+  Sizes sizes;
+  if (auto other = reader.optional("sizes")) sizes = sizes_from_json(*other);
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
   Result<std::vector<Code>> modules = code_from_fields((*fields)[1]);
   if (!modules) return modules.error();
-  Result<Candidate> candidate = parse_candidate(plan, *std::move(modules), where);
+  Result<Candidate> candidate = parse_candidate_at(sizes, plan, *std::move(modules), where);
   if (!candidate) return candidate.error();
-  return RequestedEvaluation{std::move(*candidate), std::move(*options)};
+  Result<std::shared_ptr<const Problem>> problem = problem_of(*candidate);
+  if (!problem) return problem.error();
+  return RequestedEvaluation{std::move(*candidate), std::move(*problem), std::move(*options)};
 }
 
 }  // namespace rekernel

@@ -3,6 +3,7 @@
 #include <boost/json/fwd.hpp>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct EvaluateOptions {
   enum class Mode {
     verdict,    ///< everything
     errors,     ///< every check of the values, no times: other work does no harm then
+    sizes,      ///< a verdict's runs and times of a candidate at sizes that are not its problem's
+                ///< own: no ceiling of the matrix unit, and no library
     noise,      ///< no judging: an A/A experiment
     blinding,   ///< a verdict's runs of a kernel that tells what it sees of each (blinding.h)
     diagnosis,  ///< after a fault: to which buffer was written where nothing may be?
@@ -33,6 +36,9 @@ struct EvaluateOptions {
   int samples = 60;  ///< timed samples of each subject; `errors` judges so many and times none
   std::optional<std::uint64_t> seed;  ///< first of the seeds; fresh ones if absent
   bool stress = true;                 ///< run the stress inputs for the `robust` badge
+  /// In mode `verdict`: a candidate in axes that passed is judged and timed at other sizes too, for
+  /// the badge `any_size`.
+  bool other_sizes = true;
   /// In mode `blinding`: a gap before runs that are not timed, which must be found.
   std::chrono::microseconds planted_gap{0};
   int noise_runs = 0;  ///< of mode `noise`
@@ -44,7 +50,8 @@ struct EvaluateOptions {
   std::chrono::seconds run_deadline{120};     ///< checks and timing
 
   bool takes_times() const {
-    return mode == Mode::verdict || mode == Mode::noise || mode == Mode::blinding;
+    return mode == Mode::verdict || mode == Mode::sizes || mode == Mode::noise ||
+           mode == Mode::blinding;
   }
   /// Whether nobody else may compute on the GPU meanwhile.
   bool has_the_gpu_alone() const { return takes_times() && !shared_gpu; }
@@ -53,9 +60,10 @@ struct EvaluateOptions {
 boost::json::object to_json(const EvaluateOptions& options);
 Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader);
 
-/// A candidate and what is asked about it.
+/// A candidate, at the sizes for which it is judged, and what is asked about it.
 struct RequestedEvaluation {
   Candidate candidate;
+  std::shared_ptr<const Problem> problem;  ///< at these sizes
   EvaluateOptions options;
 };
 

@@ -186,6 +186,7 @@ std::size_t candidate_processes(const EvaluateOptions& options) {
       return 1;
     case Mode::verdict:
     case Mode::errors:
+    case Mode::sizes:
     case Mode::blinding:
       break;
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <charconv>
 #include <cmath>
 #include <iostream>
@@ -19,6 +20,7 @@
 #include "harness/evaluation/served_process.h"
 #include "harness/gpu/shared_memory.h"
 #include "harness/problems/catalog.h"
+#include "harness/problems/sizes.h"
 #include "harness/process/channel.h"
 #include "harness/process/isolate.h"
 
@@ -81,7 +83,9 @@ class Runner {
     const Fields& fields = request.fields;
     const std::string verb = fields.empty() ? "" : fields[0];
     if (verb == "map") return map(request);
-    if (verb == "load" && fields.size() == 4) return load(fields[1], fields[2], fields[3]);
+    if (verb == "load" && fields.size() == 5) {
+      return load(fields[1], fields[2], fields[3], sizes_in(fields[4]));
+    }
     if (verb == "reference" && fields.size() == 3) return make_reference(fields[1], fields[2]);
     if (verb == "reload" && fields.size() == 2) return reload(subject(fields[1]));
     if (verb == "matrix rate" && fields.size() == 3) {
@@ -111,10 +115,20 @@ class Runner {
     say({"ok"});
   }
 
-  void load(const std::string& plan, const std::string& source, const std::string& code) {
+  static Sizes sizes_in(const std::string& text) {
+    const Result<boost::json::value> json = parse_json(text, "runner");
+    if (!json) throw std::runtime_error(json.error().message);
+    JsonReader reader("runner", *json);
+    Sizes sizes = sizes_from_json(reader);
+    if (const auto error = reader.error()) throw std::runtime_error(error->message);
+    return sizes;
+  }
+
+  void load(const std::string& plan, const std::string& source, const std::string& code,
+            const Sizes& sizes) {
     Result<std::vector<Code>> modules = code_from_fields(source);
     if (!modules) throw std::runtime_error(modules.error().message);
-    Result<Candidate> candidate = parse_candidate(plan, *std::move(modules), "runner");
+    Result<Candidate> candidate = parse_candidate_at(sizes, plan, *std::move(modules), "runner");
     if (!candidate) throw std::runtime_error(candidate.error().message);
     Result<CompileOutcome> outcome = compile_outcome_from(code);
     if (!outcome) throw std::runtime_error(outcome.error().message);

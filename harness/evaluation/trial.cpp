@@ -444,7 +444,7 @@ void Trial::award_badges() {
   result_.badges = {};
   result_.badge_notes.clear();
   for (const BadgeDescription& one : badge_table) {
-    note_badge(std::string(one.name) + ": not given on a shared GPU");
+    if (one.in_every_record) note_badge(std::string(one.name) + ": not given on a shared GPU");
   }
 }
 

@@ -93,6 +93,7 @@ Verdict verdict_of(const BenchRow& row, const Bench& bench, const std::string& s
   verdict.message = row.message;
   verdict.badges = row.badges;
   verdict.badge_notes = row.badge_notes;
+  if (row.evidence) verdict.other_sizes = row.evidence->other_sizes;
   verdict.median_ns = row.median_ns;
   verdict.ceiling_ns = row.ceiling_ns;
   verdict.speed_of_light_ns = row.speed_of_light_ns;
@@ -120,6 +121,7 @@ Verdict verdict_of(const Evaluation& evaluation, const std::string& device,
   verdict.check = evaluation.check;
   verdict.badges = evaluation.earned_badges();
   verdict.badge_notes = evaluation.badge_notes;
+  if (evaluation.evidence) verdict.other_sizes = evaluation.evidence->other_sizes;
   if (evaluation.timing) verdict.median_ns = evaluation.timing->median_ns;
   verdict.ceiling_ns = evaluation.ceiling_ns;
   verdict.speed_of_light_ns = evaluation.speed_of_light_ns;
@@ -183,6 +185,7 @@ std::string verdict_text(const Verdict& verdict, const Problem* problem) {
   text += labelled("check", one_line(verdict.check, 200));
   text += labelled("badges", visible_lines(verdict.badge_notes, 1000));
   if (verdict.median_ns > 0) text += labelled("time", time_beside_reference(verdict));
+  text += labelled("sizes", other_sizes_text(verdict.other_sizes));
   if (!problem) return text;
   text += labelled("errors", errors_beside_bounds(verdict, *problem));
   return text + labelled("roofline", roofline_text(verdict, *problem));
@@ -203,6 +206,11 @@ boost::json::object to_json(const Verdict& verdict, const Problem* problem) {
                            {"max_error", verdict.max_error},
                            {"rms_error", verdict.rms_error},
                            {"truth_rms", verdict.truth_rms}};
+  for (const SizeResult& one : verdict.other_sizes) {
+    boost::json::value& list = json["other_sizes"];
+    if (!list.is_array()) list.emplace_array();
+    list.get_array().push_back(to_json(one));
+  }
   if (!verdict.reference.empty()) {
     json["reference"] = {{"id", verdict.reference}, {"median_ns", verdict.reference_ns}};
   }

@@ -31,6 +31,7 @@ struct Verdict {
   std::string reference;  ///< the headline; empty: none
   std::int64_t reference_ns = 0;
   std::optional<Percent> percent;
+  std::vector<SizeResult> other_sizes;  ///< of a candidate in axes
 };
 
 Verdict verdict_of(const BenchRow& row, const Bench& bench, const std::string& source);

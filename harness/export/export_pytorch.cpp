@@ -182,7 +182,10 @@ std::vector<ExportedFile> export_to_pytorch(const ExportSource& source) {
   for (const char* file : {"_driver.py", "_kernel.py"}) {
     files.push_back({package + file, filled(std::string("package/") + file, {})});
   }
-  files.push_back({package + "kernel.json", candidate_json(source.candidate)});
+  // Its sizes are fixed: numbers stand where the plan may be in axes.
+  Candidate of_own_sizes = source.candidate;
+  of_own_sizes.written.clear();
+  files.push_back({package + "kernel.json", candidate_json(of_own_sizes)});
   files.push_back({package + "sizes.json", pretty_json(sizes_json(source))});
   files.push_back({package + "kernel.cu", source.candidate.program.source});
   files.push_back({package + "problem.h", problem_header(source.problem)});

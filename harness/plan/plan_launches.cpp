@@ -11,6 +11,13 @@ namespace rekernel::plan_parts {
 
 namespace {
 
+PlanKey when(const std::string& example) {
+  return {.key = "when",
+          .value = condition(),
+          .meaning = "It runs only at sizes where this holds; always by default.",
+          .example = "\"" + example + "\""};
+}
+
 PlanObject memset() {
   return {"memset",
           "A memset",
@@ -21,24 +28,26 @@ PlanObject memset() {
             .meaning = "Which workspace. Tensors cannot be set.",
             .example = R"("row_sum")"},
            {.key = "value",
-            .value = integer(0, 255),
+            .value = sized_integer(0, 255),
             .required = true,
             .meaning = "Every byte gets this value.",
             .example = "0"},
            {.key = "offset_bytes",
-            .value = integer(0, static_cast<std::uint64_t>(max_workspace_bytes) - 1),
+            .value = sized_integer(0, static_cast<std::uint64_t>(max_workspace_bytes) - 1),
             .meaning = "The first byte that is set; 0 by default.",
             .example = "0",
             .most_words = "within the buffer"},
            {.key = "bytes",
-            .value = integer(1, static_cast<std::uint64_t>(max_workspace_bytes)),
+            .value = sized_integer(1, static_cast<std::uint64_t>(max_workspace_bytes)),
             .meaning = "How many; up to the end of the workspace by default.",
             .example = "4096",
-            .most_words = "within the buffer"}}};
+            .most_words = "within the buffer"},
+           when("rows > 1")}};
 }
 
 PlanValue extents(std::array<std::uint64_t, 3> most, std::string words) {
-  return list(1, 3, {integer(1, most[0]), integer(1, most[1]), integer(1, most[2])},
+  return list(1, 3,
+              {sized_integer(1, most[0]), sized_integer(1, most[1]), sized_integer(1, most[2])},
               std::move(words));
 }
 
@@ -50,7 +59,7 @@ PlanValue grid_extents() {
   return grid;
 }
 
-PlanValue cluster_extents() { return list(1, 3, {integer(1, most_of_any(most_cluster))}); }
+PlanValue cluster_extents() { return list(1, 3, {sized_integer(1, most_of_any(most_cluster))}); }
 
 PlanObject launch() {
   return {
@@ -87,7 +96,7 @@ PlanObject launch() {
         .needs = has_clusters,
         .most = most_cluster},
        {.key = "dynamic_shared_bytes",
-        .value = integer(0, most_of_any(most_shared)),
+        .value = sized_integer(0, most_of_any(most_shared)),
         .meaning = "Dynamic shared memory of a block. With the static part it has to fit what the "
                    "device grants a block.",
         .example = "65536",
@@ -111,7 +120,8 @@ PlanObject launch() {
         .required = true,
         .meaning = "The kernel's arguments in order. A name passes the address of a tensor or "
                    "workspace.",
-        .example = R"(["x", {"i32": 7}])"}}};
+        .example = R"(["x", {"i32": 7}])"},
+       when("rows % 4 == 0")}};
 }
 
 PlanObject per_sm() {
@@ -119,7 +129,7 @@ PlanObject per_sm() {
           "Blocks by multiprocessor",
           "The first extent of a grid that fits any device.",
           {{.key = "per_sm",
-            .value = integer(1, 32),
+            .value = sized_integer(1, 32),
             .required = true,
             .meaning = "So many blocks for each multiprocessor; of a cooperative launch, as many "
                        "as can be resident, up to that.",
@@ -137,10 +147,11 @@ PlanObject scalar() {
       "scalar",
       "An argument: a scalar",
       "Exactly one key, the type of the kernel's parameter.",
-      {one("i32", integer(std::numeric_limits<std::int32_t>::min(), 2147483647), "int", "-7"),
-       one("u32", integer(0, 4294967295), "unsigned int", "7"),
-       one("i64", integer(least_i64, most_i64), "long long", "-7"),
-       one("u64", integer(0, std::numeric_limits<std::uint64_t>::max()), "unsigned long long", "7"),
+      {one("i32", sized_integer(std::numeric_limits<std::int32_t>::min(), 2147483647), "int", "-7"),
+       one("u32", sized_integer(0, 4294967295), "unsigned int", "7"),
+       one("i64", sized_integer(least_i64, most_i64), "long long", "-7"),
+       one("u64", sized_integer(0, std::numeric_limits<std::uint64_t>::max()), "unsigned long long",
+           "7"),
        one("f32", real(), "float", "0.5"), one("f64", real(), "double", "0.5")},
       true};
 }
@@ -148,7 +159,7 @@ PlanObject scalar() {
 std::vector<PlanObject> tensor_map() {
   const auto extents_of = [](std::int64_t least_rank, std::uint64_t most_rank, std::int64_t least,
                              std::uint64_t most) {
-    return list(least_rank, most_rank, {integer(least, most)});
+    return list(least_rank, most_rank, {sized_integer(least, most)});
   };
   return {
       {"tensor_map_argument",
@@ -193,7 +204,7 @@ std::vector<PlanObject> tensor_map() {
                     "16 bytes, and no more than the swizzle.",
          .example = "[32, 64]"},
         {.key = "offset_bytes",
-         .value = integer(0, most_i64),
+         .value = sized_integer(0, most_i64),
          .meaning = "Where in the buffer it begins, a multiple of 16; 0 by default.",
          .example = "0"},
         {.key = "element_strides",
@@ -237,7 +248,7 @@ std::vector<PlanObject> bytes_argument() {
        "An address in bytes",
        "",
        {{.key = "at",
-         .value = integer(0, most_bytes),
+         .value = sized_integer(0, most_bytes),
          .required = true,
          .meaning = "Where in the bytes: multiples of 8, rising, with 8 bytes after each.",
          .example = "0",
@@ -249,7 +260,7 @@ std::vector<PlanObject> bytes_argument() {
          .example = R"("x")",
          .in_replies = false},
         {.key = "offset_bytes",
-         .value = integer(0, most_i64),
+         .value = sized_integer(0, most_i64),
          .meaning = "Added to the address; 0 by default.",
          .example = "16",
          .in_replies = false,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "harness/candidate/plan_expression.h"
 #include "harness/plan/plan_texts.h"
 
 namespace rekernel {
@@ -31,6 +32,14 @@ json::object schema_of(const PlanValue& value) {
     case Kind::integer:
       if (value.least >= 0 && static_cast<std::uint64_t>(value.least) == value.most) {
         return {{"const", value.least}};
+      }
+      // Limits hold for numbers alone.
+      if (value.in_axes) {
+        return {{"type", {"integer", "string"}},
+                {"minimum", value.least},
+                {"maximum", value.most},
+                {"minLength", 1},
+                {"maxLength", max_plan_expression}};
       }
       return {{"type", "integer"}, {"minimum", value.least}, {"maximum", value.most}};
     case Kind::real:

@@ -67,9 +67,9 @@ PlanObject plan() {
         .meaning = "How NVRTC compiles the source, as C++20.",
         .example = R"({"fast_math": true, "defines": {"THREADS": 256}})"},
        {.key = "workspace",
-        .value =
-            map(64, identifier_pattern, integer(1, static_cast<std::uint64_t>(max_workspace_bytes)),
-                "object: bytes by name"),
+        .value = map(64, identifier_pattern,
+                     sized_integer(1, static_cast<std::uint64_t>(max_workspace_bytes)),
+                     "object: bytes by name"),
         .meaning = "Scratch memory. Its content is undefined at the first launch of every run. A "
                    "name is an identifier, and none of a tensor's. All of it together, with "
                    "`__device__` variables, has at most 8589934592 bytes.",
@@ -78,7 +78,12 @@ PlanObject plan() {
         .value = list(1, 512, {any_of({object("memset", ""), object("launch", "")})},
                       "list of 1 to 512 memsets and kernel launches"),
         .required = true,
-        .meaning = "What is run, in this order on one stream; at least one kernel.",
+        .meaning =
+            "What is run, in this order on one stream; at least one kernel. Every integer "
+            "here but `module`, and in `workspace`, may be an expression of the problem's "
+            "axes and of integers in `defines`, in quotes: `\"ceil_div(rows, 4)\"`, with + - "
+            "* / % (which round down), min, max, ceil_div and parentheses. Such a plan is "
+            "judged at other sizes too.",
         .example = R"([{"memset": "row_sum", "value": 0},
     {"kernel": "normalise", "grid": [{"per_sm": 2}], "block": [256], "args": ["x", "row_sum", "y"]}])"}}};
 }

@@ -17,6 +17,7 @@ struct PlanValue {
   /// entries.
   std::int64_t least = 0;
   std::uint64_t most = 0;
+  bool in_axes = false;              ///< an integer that may be an expression of axes in quotes
   std::string pattern;               ///< of a text, or of a map's keys: ECMAScript; empty: any
   std::vector<std::string> choices;  ///< of a choice
   /// Of a list or a map: its entries, or several by position. Of `any_of`: the alternatives.

@@ -95,7 +95,7 @@ Table object_table(const PlanObject& object) {
   return table;
 }
 
-constexpr const char* page_beginning = R"(# The launch plan, kernel.json
+constexpr const char* page_beginning = R"page(# The launch plan, kernel.json
 
 A candidate is device code, `kernel.cu`, and this file beside it: which kernels run, in which grids, on which
 arguments. There is no host code. The harness allocates every buffer and issues every launch.
@@ -112,7 +112,30 @@ schema itself: `$schema` is no key of it.
 
 This page, the schema and the text that language models get are made from one table, `harness/plan/plan_table.cpp`.
 `rekernel show plan` prints the page, `rekernel show plan --json` the schema.
-)";
+
+## Plans in axes
+
+A plan with numbers alone is for its problem's own sizes. Every integer of `workspace` and `launches` but `module` may
+be an expression in quotes instead, and a launch or a memset may have a condition, `when`:
+
+```json
+{"kernel": "normalise", "grid": ["ceil_div(rows, 4)"], "block": [256], "when": "columns % 4 == 0", "args": ["x", "y"]}
+```
+
+- Names are the problem's axes and whole constants, as `problem.h` has them, and those of the plan's own `defines` that
+  are integers.
+- Integers: `+ - * / %`, `min(a, b)`, `max(a, b)`, `ceil_div(a, b)` and parentheses. `/` rounds down, and so does `//`;
+  `ceil_div` rounds up; `a % b` is what `/` leaves. Overflow of 64 bits is an error, and so is a division by 0.
+- Conditions: `== != < <= > >=`, `and`, `or`, `not` and parentheses. What follows an `and` or `or` that is decided
+  already is not computed: `columns > 1 and rows / (columns - 1) > 4`. A step whose condition does not hold may have any
+  values there. At least one kernel runs.
+- Limits hold for the values, at every size.
+
+Such a candidate is compiled again for each choice of sizes, with its `problem.h`. After its verdict, which is that of
+the problem's own sizes, it is judged at others, drawn again in each evaluation from the problem's `other_sizes` (the
+least ones, edges, ones, primes, any), and timed at up to three that are always the same. Right at all of them, it has
+the badge `any_size`. `rekernel check` reads and compiles it at some of them, without a GPU.
+)page";
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/candidate/arch.h"
+#include "harness/candidate/plan_expression.h"
 #include "harness/plan/plan_table.h"
 
 /// Short words in which the table is written, in a namespace that has nothing else.
@@ -21,6 +22,10 @@ inline constexpr const char* identifier_pattern = "^[A-Za-z_][A-Za-z0-9_]{0,63}$
 inline PlanValue integer(std::int64_t least, std::uint64_t most) {
   return {.kind = Kind::integer, .least = least, .most = most};
 }
+/// One that may be an expression of axes.
+inline PlanValue sized_integer(std::int64_t least, std::uint64_t most) {
+  return {.kind = Kind::integer, .least = least, .most = most, .in_axes = true};
+}
 inline PlanValue boolean() { return {.kind = Kind::boolean}; }
 inline PlanValue real() { return {.kind = Kind::real}; }
 inline PlanValue text(std::uint64_t most, std::string pattern = "", std::string words = "") {
@@ -32,6 +37,9 @@ inline PlanValue text(std::uint64_t most, std::string pattern = "", std::string 
 }
 inline PlanValue buffer() { return text(1u << 16, "", "name of a tensor or a workspace"); }
 inline PlanValue identifier() { return text(64, identifier_pattern, "identifier"); }
+inline PlanValue condition() {
+  return text(max_plan_expression, "", "condition on axes, in quotes");
+}
 inline PlanValue choice(std::vector<std::string> choices) {
   return {.kind = Kind::choice, .choices = std::move(choices)};
 }

@@ -13,6 +13,8 @@
 #include "harness/base/utf8.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/compile/compiler_message.h"
+#include "harness/problems/other_sizes.h"
+#include "harness/problems/sizes.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/tables.h"
 
@@ -20,9 +22,21 @@ namespace rekernel {
 
 namespace {
 
+CompileCheck blank_check(const Candidate& candidate, const std::string& target) {
+  CompileCheck check;
+  check.candidate = candidate.problem + "/" + candidate.name;
+  check.sizes = sizes_text(candidate.sizes);
+  check.target = target;
+  return check;
+}
+
+std::string named(const CompileCheck& check) {
+  return check.candidate + (check.sizes.empty() ? "" : " at " + check.sizes);
+}
+
 CompileCheck compile_one(const Compiler& compiler, const Candidate& candidate,
                          const std::string& target) {
-  CompileCheck check{candidate.problem + "/" + candidate.name, target, {}, {}, {}, {}};
+  CompileCheck check = blank_check(candidate, target);
   if (!compiler.knows(target)) {
     check.skipped = "NVRTC " + compiler.version() + " does not know " + target;
     return check;
@@ -46,8 +60,8 @@ std::vector<CompilerWords> grouped(const std::vector<CompileCheck>& checks, Text
   std::map<std::pair<std::string, std::string>, std::size_t> places;
   for (const CompileCheck& check : checks) {
     if (text(check).empty()) continue;
-    const auto [place, is_new] = places.try_emplace({check.candidate, key(check)}, groups.size());
-    if (is_new) groups.push_back({check.candidate, {}, text(check), check.status});
+    const auto [place, is_new] = places.try_emplace({named(check), key(check)}, groups.size());
+    if (is_new) groups.push_back({named(check), {}, text(check), check.status});
     groups[place->second].targets.push_back(check.target);
   }
   return groups;
@@ -93,6 +107,66 @@ std::vector<CompileCheck> compile_jobs(const Compiler& compiler,
     progress.step(++done, jobs.size(), "compiling");
   });
   return checks;
+}
+
+namespace {
+
+/// The lowest target that a candidate can be compiled for here; empty where there is none.
+std::string first_target(const Compiler& compiler, const Candidate& candidate) {
+  for (const std::string& target : targets_of(candidate.arch)) {
+    if (may_run_on(candidate.program, target) && compiler.knows(target)) return target;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<CompileCheck> check_other_sizes(const Compiler& compiler,
+                                            const std::vector<Candidate>& candidates) {
+  constexpr std::uint64_t seed = 1;
+  constexpr std::size_t count = 4;  // the least, edges, ones and primes
+  std::vector<CompileCheck> checks;
+  std::vector<Candidate> sized;
+  std::vector<std::string> targets;
+  for (const Candidate& candidate : candidates) {
+    const Result<std::shared_ptr<const Problem>> problem = problem_of(candidate);
+    const std::string target = first_target(compiler, candidate);
+    if (!candidate.is_in_axes() || !problem || target.empty()) continue;
+    for (const Problem& instance : drawn_instances(**problem, seed, count)) {
+      Result<Candidate> there = at_sizes(candidate, instance);
+      if (there) {
+        sized.push_back(*std::move(there));
+        targets.push_back(target);
+        continue;
+      }
+      CompileCheck& check = checks.emplace_back(blank_check(candidate, target));
+      check.sizes = sizes_text(sizes_of(instance));
+      check.error = there.error().message;
+      check.status = Status::invalid_plan;
+    }
+  }
+  std::vector<CompileJob> jobs;
+  for (std::size_t i = 0; i < sized.size(); ++i) jobs.push_back({&sized[i], targets[i]});
+  for (CompileCheck& check : compile_jobs(compiler, jobs)) checks.push_back(std::move(check));
+  return checks;
+}
+
+std::string other_sizes_text(const std::vector<CompileCheck>& checks) {
+  std::map<std::string, std::vector<const CompileCheck*>> by_candidate;
+  for (const CompileCheck& check : checks) by_candidate[check.candidate].push_back(&check);
+  std::string text;
+  for (const auto& [candidate, all] : by_candidate) {
+    std::vector<std::string> sizes;
+    for (const CompileCheck* check : all) {
+      if (check->error.empty()) sizes.push_back(check->sizes);
+    }
+    if (sizes.size() < all.size()) continue;
+    text += wrapped(candidate + ": its plan is in axes, and also good for " + all.front()->target +
+                        " at " + joined(sizes, "; "),
+                    page_columns, 2) +
+            "\n";
+  }
+  return text;
 }
 
 bool all_compile(const std::vector<CompileCheck>& checks) {
@@ -156,6 +230,14 @@ void add_errors(Table& table, const std::vector<CompileCheck>& checks) {
 
 }  // namespace
 
+std::string failures_text(const std::vector<CompileCheck>& checks) {
+  std::string text;
+  for (const CompilerWords& failure : compile_failures(checks)) {
+    text += failure.where() + ": " + told_message(failure.text);
+  }
+  return text;
+}
+
 std::string compile_text(const std::vector<CompileCheck>& checks, const TableFormat& format) {
   Table table = compile_table(checks);
   if (format.csv) {
@@ -163,9 +245,7 @@ std::string compile_text(const std::vector<CompileCheck>& checks, const TableFor
     return format.shown(table);
   }
   std::string text = format.shown(table);
-  for (const CompilerWords& failure : compile_failures(checks)) {
-    text += failure.where() + ": " + told_message(failure.text);
-  }
+  text += failures_text(checks);
   for (const CompilerWords& warnings : compile_warnings(checks)) {
     text += warnings.where() + ": warnings:\n" + quoted_lines(warnings.text);
   }
@@ -184,6 +264,7 @@ boost::json::array compile_json(const std::vector<CompileCheck>& checks) {
                          {"spill_bytes", kernel.spill_store_bytes + kernel.spill_load_bytes}});
     }
     array.push_back({{"candidate", check.candidate},
+                     {"sizes", check.sizes},
                      {"target", check.target},
                      {"status", to_string(check.status)},
                      {"error", check.error},

@@ -14,6 +14,7 @@ namespace rekernel {
 /// A candidate compiled for one target.
 struct CompileCheck {
   std::string candidate;  ///< "softmax/online_two_pass"
+  std::string sizes;      ///< "rows 1, columns 300"; empty: the problem's own
   std::string target;     ///< "sm_89"
   std::string error;      ///< empty when it compiled and every launch fits its kernel
   std::string skipped;    ///< why it was not compiled; empty if it was
@@ -25,7 +26,7 @@ struct CompileCheck {
 
 /// What several targets have in common: the same error or the same warnings of one candidate.
 struct CompilerWords {
-  std::string candidate;
+  std::string candidate;  ///< with its sizes, where they are not the problem's own
   std::vector<std::string> targets;
   std::string text;  ///< of the first of the targets, in full
   Status status = Status::passed;
@@ -53,8 +54,20 @@ std::vector<CompileCheck> compile_jobs(const Compiler& compiler,
 std::vector<CompileCheck> compile_all(const Compiler& compiler,
                                       const std::vector<Candidate>& candidates);
 
+/// Candidates in axes at some of their problem's other sizes, equal in every run: whether their
+/// plans say something there that is within limits, and compile for the lowest target that the
+/// compiler knows. The others have no checks.
+std::vector<CompileCheck> check_other_sizes(const Compiler& compiler,
+                                            const std::vector<Candidate>& candidates);
+/// "softmax/mine: its plan is in axes, and also good for sm_80 at rows 1, columns 1; …", a line for
+/// each candidate of such checks that is good everywhere.
+std::string other_sizes_text(const std::vector<CompileCheck>& checks);
+
 /// Whether nothing failed. What was skipped did not fail.
 bool all_compile(const std::vector<CompileCheck>& checks);
+
+/// What did not compile, and why.
+std::string failures_text(const std::vector<CompileCheck>& checks);
 
 /// One line a kernel: registers, shared memory, stack, spills.
 Table compile_table(const std::vector<CompileCheck>& checks);

@@ -234,6 +234,10 @@ class Examination {
       complain(found_.folder + "/kernel.cu",
                "for " + joined(failure.targets) + ": " + headline(failure.text));
     }
+    for (const CompilerWords& failure :
+         compile_failures(check_other_sizes(*compiler, {*found_.candidate}))) {
+      complain(found_.folder + "/kernel.json", failure.where() + ": " + headline(failure.text));
+    }
     found_.uses = resource_uses(*found_.candidate, checks);
     for (PullRequestComplaint& one : over_limits(found_.folder + "/kernel.json", found_.uses)) {
       files_.complaints.push_back(std::move(one));

@@ -17,6 +17,7 @@
 #include "harness/evaluation/speed_of_light.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/problems/catalog.h"
+#include "harness/problems/sizes.h"
 #include "harness/records/ceiling_spread.h"
 #include "harness/records/known_devices.h"
 
@@ -286,6 +287,7 @@ class Examination {
     examine_strict(*evaluation_.evidence);
     examine_robust(*evaluation_.evidence);
     examine_deterministic(*evaluation_.evidence);
+    examine_other_sizes(*evaluation_.evidence);
   }
 
   void examine_strict(const BadgeEvidence& evidence) {
@@ -340,6 +342,36 @@ class Examination {
                                    ", but the kernel is said to be " +
                                    (deterministic ? "" : "not ") + "deterministic");
     }
+  }
+
+  void examine_other_sizes(const BadgeEvidence& evidence) {
+    const std::vector<SizeResult>& results = evidence.other_sizes;
+    const bool held = evaluation_.badges.has(Badge::any_size);
+    const std::string field = "evidence.other_sizes";
+    if (held && results.empty()) note(field, "missing, but the kernel is said to have any_size");
+    for (const SizeResult& one : results) {
+      const std::string there = "at " + sizes_text(one.sizes) + ": ";
+      if (held && one.status != Status::passed) {
+        note(field, there + to_string(one.status) + ", but the kernel is said to have any_size");
+      }
+      if (one.status == Status::passed &&
+          !(one.tolerance_share <= 1.0 + context_.shares_rounding)) {
+        note(field, there + number(one.tolerance_share) + " of the tolerance, but right");
+      }
+      if (problem_ && !may_have(*problem_, one.sizes)) {
+        note(field, there + "no sizes that the problem has besides its own");
+      }
+    }
+  }
+
+  /// Whether they are of the axes that may vary, and within their ranges.
+  static bool may_have(const Problem& problem, const Sizes& sizes) {
+    return sizes.size() == problem.other_sizes.size() &&
+           std::all_of(sizes.begin(), sizes.end(), [&](const auto& one) {
+             const auto found = problem.other_sizes.find(one.first);
+             return found != problem.other_sizes.end() && one.second >= found->second.first &&
+                    one.second <= found->second.second;
+           });
   }
 
   void examine_resources() {

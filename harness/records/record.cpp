@@ -90,7 +90,9 @@ struct References {
 constexpr std::tuple evidence_fields{
     field("strict_share", &BadgeEvidence::strict_share, share, unless_empty),
     field("stress", &BadgeEvidence::stress, Entries{share}),
-    field("digests", &BadgeEvidence::digests, DigestsFormat{})};
+    field("digests", &BadgeEvidence::digests, DigestsFormat{}),
+    field("other_sizes", &BadgeEvidence::other_sizes, List{By{&size_result_from_json}, 1, 64},
+          unless_empty)};
 
 /// Nothing where none were measured.
 constexpr Part own_ceilings{[](boost::json::object& json, const BenchRow& row) {

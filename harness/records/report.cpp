@@ -5,6 +5,7 @@
 
 #include "harness/base/text.h"
 #include "harness/problems/catalog.h"
+#include "harness/problems/sizes.h"
 #include "harness/records/known_devices.h"
 
 namespace rekernel {
@@ -28,6 +29,23 @@ std::optional<double> percent_of_time(std::int64_t bound_ns, const BenchRow& row
 }
 
 }  // namespace
+
+std::string other_sizes_text(const std::vector<SizeResult>& results) {
+  std::size_t right = 0;
+  std::vector<std::string> times, failures;
+  for (const SizeResult& one : results) {
+    if (one.status == Status::passed) ++right;
+    if (one.status != Status::passed) {
+      failures.push_back(std::string(to_string(one.status)) + " at " + sizes_text(one.sizes));
+    } else if (one.median_ns > 0) {
+      times.push_back(milliseconds(one.median_ns) + " ms at " + sizes_text(one.sizes));
+    }
+  }
+  if (results.empty()) return "";
+  failures.insert(failures.end(), times.begin(), times.end());
+  return "right at " + std::to_string(right) + (failures.empty() ? "" : ": ") +
+         joined(failures, "; ");
+}
 
 std::vector<const RecordedReference*> strongest_libraries(const Bench& bench) {
   std::map<std::string, std::size_t> most;

@@ -42,6 +42,10 @@ Rates achieved_rates(const BenchRow& row);
 /// "passed: strict, robust"
 std::string verdict_text(const BenchRow& row);
 
+/// "right at 9: 0.0123 ms at columns 5000, rows 300; …": where a candidate in axes was judged
+/// besides its problem's own sizes; empty for others.
+std::string other_sizes_text(const std::vector<SizeResult>& results);
+
 /// An interval that covers the kernel's median time in at least 95% of all measurements. The row
 /// must have samples.
 MedianInterval time_interval(const BenchRow& row);

@@ -78,6 +78,11 @@ std::string evaluation_text(const Evaluation& evaluation) {
   }
   write_resources(out, evaluation);
   write_times(out, evaluation);
+  if (evaluation.evidence && !evaluation.evidence->other_sizes.empty()) {
+    out << wrapped("  at other sizes " + other_sizes_text(evaluation.evidence->other_sizes),
+                   page_columns, 4)
+        << "\n";
+  }
   out << "  split:";
   for (const auto& [phase, nanoseconds] : evaluation.split_ns) {
     out << " " << phase << " " << number(static_cast<double>(nanoseconds) / 1e9) << " s";

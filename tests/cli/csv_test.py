@@ -19,7 +19,7 @@ COMMANDS = ["report", "report --problem softmax", "report --on h200 --badge stri
             *(f"replay {path.stem}" for path in sorted(ROOT.glob("trajectories/*.jsonl")))]
 # Columns that hold numbers by their names: every cell of them is one, or empty.
 NUMERIC = re.compile(r"(^|_)(ms|percent|mhz|s|bytes|mb|gb|rank|error|rms|share|registers|round|candidates|passed|kernels)"
-                     r"(_|$)|^(strict|robust|deterministic|gigaoperations)$")
+                     r"(_|$)|^(strict|robust|deterministic|any_size|gigaoperations)$")
 TEXT = {"measured", "reference", "strongest_library", "message"}
 
 

@@ -2,6 +2,8 @@
 
 #include "harness/candidate/candidate.h"
 #include "harness/compile/compile.h"
+#include "harness/problems/catalog.h"
+#include "harness/problems/other_sizes.h"
 #include "property.h"
 #include "targets.h"
 #include "tests/replay/fakes.h"
@@ -49,6 +51,22 @@ void check_launches_of(const Candidate& candidate) {
   }
 }
 
+/// At other sizes a plan in axes is an error that names them, or the same candidate.
+void check_other_sizes_of(const Candidate& candidate) {
+  static std::map<std::string, std::vector<Problem>> instances;
+  const auto [place, is_new] = instances.try_emplace(candidate.problem);
+  if (is_new) place->second = drawn_instances(*find_problem(candidate.problem), 1, 2);
+  for (const Problem& one : place->second) {
+    const Result<Candidate> sized = at_sizes(candidate, one);
+    if (!sized) {
+      require_error(sized.error(), candidate.problem + "/" + candidate.name + "/kernel.json at ");
+      continue;
+    }
+    require(candidate_sha256(*sized) == candidate_sha256(candidate), "one hash for all sizes");
+    require(candidate_json(*sized) == candidate_json(candidate), "one plan for all sizes");
+  }
+}
+
 /// The folder's reader takes what the parser takes.
 void check_folder(std::string_view bytes, bool good) {
   static const TemporaryFolder folder;
@@ -71,6 +89,7 @@ void fuzz_plan(std::string_view bytes) {
   check_folder(bytes, candidate.ok());
   if (!candidate) return require_error(candidate.error(), where);
   check_launches_of(*candidate);
+  if (candidate->is_in_axes()) check_other_sizes_of(*candidate);
 
   const std::string text = candidate_json(*candidate);
   if (text.size() > max_plan_bytes) return;  // grew by its indentation

@@ -47,7 +47,7 @@ TEST(Badges, SurviveJson) {
 
 TEST(Badges, RefuseUnknownNamesAndRepetitions) {
   EXPECT_EQ(read(R"(["strict", "fastest"])").error().message,
-            "badges[1]: expected one of strict, robust, deterministic, got \"fastest\"");
+            "badges[1]: expected one of strict, robust, deterministic, any_size, got \"fastest\"");
   EXPECT_EQ(read(R"(["strict", "strict"])").error().message, "badges[1]: strict is there twice");
   EXPECT_FALSE(read(R"(["strict", 1])").ok());
 }

@@ -45,6 +45,14 @@ int judge() {
     report.evaluation.status = Status::wrong_result;
     report.evaluation.message =
         std::to_string(::getpid()) + " " + std::to_string(evaluation) + " " + prepared;
+    const bool has_own_sizes = request->candidate.sizes.empty();
+    if (behaviour == Behaviour::passes ||
+        (behaviour == Behaviour::passes_at_own_sizes && has_own_sizes)) {
+      report.evaluation.status = Status::passed;
+      report.evaluation.message.clear();
+      const std::int64_t columns = request->problem->attribute("columns");
+      report.evaluation.timing = Timing{{columns}, columns, columns, columns};
+    }
     const bool last = behaviour == Behaviour::ends;
     (void)channel
         .send({"report", boost::json::serialize(to_json(report)), last ? "" : referee_goes_on})

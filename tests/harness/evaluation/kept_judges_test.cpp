@@ -150,6 +150,29 @@ TEST_F(KeptJudges, ThatHangMeetADeadline) {
   judge_of(evaluate());
 }
 
+TEST_F(KeptJudges, JudgeACandidateInAxesAtOtherSizesToo) {
+  Result<Candidate> loaded =
+      load_candidate(std::filesystem::path(REKERNEL_SOURCE_DIR) / "tests/in_axes/slow_softmax");
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  candidate = *std::move(loaded);
+  const Evaluation right = evaluate(Behaviour::passes).evaluation;
+  EXPECT_EQ(right.status, Status::passed) << right.message;
+  EXPECT_TRUE(right.badges.has(Badge::any_size)) << right.badge_notes;
+  ASSERT_TRUE(right.evidence);
+  int timed = 0;
+  for (const SizeResult& one : right.evidence->other_sizes) {
+    // The stand-in saw these sizes.
+    if (one.median_ns == 0) continue;
+    EXPECT_EQ(one.median_ns, one.sizes.at("columns"));
+    ++timed;
+  }
+  EXPECT_EQ(timed, 3);
+  const Evaluation wrong = evaluate(Behaviour::passes_at_own_sizes).evaluation;
+  EXPECT_EQ(wrong.status, Status::passed) << wrong.message;
+  EXPECT_FALSE(wrong.badges.has(Badge::any_size));
+  EXPECT_NE(wrong.badge_notes.find("any_size: wrong_result at "), std::string::npos);
+}
+
 TEST_F(KeptJudges, ThatTalkNonsenseAreNotBelieved) {
   EXPECT_EQ(evaluate(Behaviour::talks_nonsense).failure, "the referee's words make no sense");
   judge_of(evaluate());

@@ -19,7 +19,7 @@ Candidate candidate_with(std::int64_t threads, std::int64_t dynamic_shared_bytes
 
 CompileCheck check(const std::string& target, KernelResources kernel) {
   kernel.name = "k";
-  return {"softmax/mine", target, {}, {}, {std::move(kernel)}, {}};
+  return {.candidate = "softmax/mine", .target = target, .resources = {std::move(kernel)}};
 }
 
 TEST(LaunchUse, TellsWhatLimitsTheOccupancyOfEachTarget) {

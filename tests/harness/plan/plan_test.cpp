@@ -179,11 +179,16 @@ TEST(PlanTable, RangesOfIntegersAreThoseOfTheReader) {
               put_at(plan, place, extents);
             }
             // What no integer is, is told with the range.
-            put_at(plan, path, "none");
+            put_at(plan, path, 0.5);
             const std::string range = "an integer from " + std::to_string(value.least) + " to " +
                                       std::to_string(value.most);
             EXPECT_NE(refusal(plan).find(range), std::string::npos)
                 << path << ": " << refusal(plan);
+            // A text is the expression of one, where sizes are meant.
+            put_at(plan, path, json::string(std::to_string(value.least)));
+            EXPECT_EQ(refusal(plan).find("an integer from") == std::string::npos, value.in_axes)
+                << path << ": " << refusal(plan);
+            EXPECT_EQ(SchemaValidator(schema).accepts(plan), value.in_axes) << path;
             for (const json::value& outside :
                  {json::value(value.least - 1), json::value(value.most + 1)}) {
               put_at(plan, path, outside);

@@ -92,7 +92,9 @@ TEST(PullRequestResources, ABlockHasTheRegistersOfAMultiprocessorAndTheArchsShar
   launch.block = {512, 1, 1};
   launch.dynamic_shared_bytes = 101'000;
   candidate.program.steps = {launch};
-  CompileCheck check{"softmax/mine", "sm_80", "", "", {{.name = "k", .registers = 130}}};
+  CompileCheck check{.candidate = "softmax/mine",
+                     .target = "sm_80",
+                     .resources = {{.name = "k", .registers = 130}}};
   const std::vector<ResourceUse> fits = resource_uses(candidate, {check});
   ASSERT_EQ(fits.size(), 1u);
   EXPECT_EQ(fits[0].block_registers, 16 * 4352);  // 130 · 32 rounded up to 256, 16 warps

@@ -62,6 +62,12 @@ Evaluation honest(const std::string& kernel) {
     evaluation.evidence->stress.emplace_back(stress.name, 0.01);
   }
   evaluation.evidence->digests = {{"00ff", "00ff", "00ff"}};
+  if (kernel == "a_kernel") {
+    evaluation.badges.set(Badge::any_size);
+    evaluation.evidence->other_sizes = {
+        {{{"rows", 1}, {"columns", 7}}, Status::passed, 0.01, 0},
+        {{{"rows", 300}, {"columns", 5000}}, Status::passed, 0.01, 9000}};
+  }
   evaluation.timing = summarise(samples_round(550'000));
   Witness witness;
   witness.median_ns = 551'000;
@@ -141,6 +147,15 @@ const Forgery forgeries[] = {
      "rows[0] (softmax/a_kernel): repeated_headline_ns:"},
     {"rows/0/badges", "[\"strict\", \"robust\", \"deterministic\", \"fastest\"]",
      "rows[0].badges[3]: expected one of strict, robust, deterministic"},
+    {"rows/0/evidence/other_sizes/1/status", "\"wrong_result\"",
+     "rows[0] (softmax/a_kernel): evidence.other_sizes: at columns 5000, rows 300: wrong_result, "
+     "but"},
+    {"rows/0/evidence/other_sizes/0/tolerance_share", "\"3\"",
+     "rows[0] (softmax/a_kernel): evidence.other_sizes: at columns 7, rows 1: 3 of the tolerance"},
+    {"rows/0/evidence/other_sizes/0/sizes/rows", "4096",
+     "rows[0] (softmax/a_kernel): evidence.other_sizes: at columns 7, rows 4096: no sizes that"},
+    {"rows/1/badges", "[\"strict\", \"robust\", \"deterministic\", \"any_size\"]",
+     "rows[1] (softmax/b_kernel): evidence.other_sizes: missing"},
     {"rows/0/badges", "[\"strict\", \"strict\", \"robust\"]",
      "rows[0].badges[1]: strict is there twice"},
     {"rows/0/badges", "[\"robust\", \"deterministic\"]",

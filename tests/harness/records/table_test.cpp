@@ -100,7 +100,7 @@ TEST(Table, BadgesShrinkToLettersAndOtherTextsToTheStatus) {
   EXPECT_EQ(shortened_verdict("passed: strict, deterministic"), "passed: sd");
   EXPECT_EQ(shortened_verdict("passed"), "passed");
   EXPECT_EQ(shortened_verdict("stale: the kernel is not robust"), "stale");
-  EXPECT_EQ(badge_legend(), "s strict, r robust, d deterministic");
+  EXPECT_EQ(badge_legend(), "s strict, r robust, d deterministic, a any_size");
 }
 
 TEST(Table, WideAndCombiningCharactersKeepTheColumnsStraight) {

@@ -41,6 +41,24 @@ TEST(EvaluationText, TellsVerdictBadgesErrorsAndTimes) {
   EXPECT_EQ(text.find("speed of light"), std::string::npos) << "none was recorded";
 }
 
+TEST(EvaluationText, TellsTimesAtOtherSizes) {
+  Evaluation evaluation = passed();
+  evaluation.evidence.emplace();
+  EXPECT_EQ(evaluation_text(evaluation).find("other sizes"), std::string::npos);
+  evaluation.evidence->other_sizes = {
+      {{{"rows", 1}, {"columns", 7}}, Status::passed, 0.1, 0},
+      {{{"rows", 300}, {"columns", 5000}}, Status::passed, 0.1, 12'300}};
+  std::string text = evaluation_text(evaluation);
+  EXPECT_NE(text.find("at other sizes right at 2: 0.0123 ms at columns 5000, rows 300\n"),
+            std::string::npos)
+      << text;
+  evaluation.evidence->other_sizes[1].status = Status::wrong_result;
+  text = evaluation_text(evaluation);
+  EXPECT_NE(text.find("at other sizes right at 1: wrong_result at columns 5000, rows 300\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(EvaluationText, ARejectionSaysWhyAndHasNoBadge) {
   Evaluation evaluation = passed();
   evaluation.status = Status::wrong_result;

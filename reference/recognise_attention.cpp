@@ -13,15 +13,15 @@ std::vector<std::string> attention_statements(const Attention& attention) {
   const std::string seen = attention.causal ? " : j <= i" : "";
   const auto key = [&](const std::string& tensor) { return tensor + "[b, " + head + ", j, d]"; };
   const std::string keys = "j < " + std::to_string(attention.keys);
-  return {"scores_[b < " + std::to_string(attention.batch) + ", h < " +
+  return {"scores_guess[b < " + std::to_string(attention.batch) + ", h < " +
               std::to_string(attention.heads) + ", i < " + std::to_string(attention.queries) +
               ", " + keys + "] = " + number(attention.scale) + " * (sum(d) " + attention.q +
               "[b, h, i, d] * " + key(attention.k) + ")",
-          "largest_[b, h, i] = max(j" + seen + ") scores_[b, h, i, j]",
-          "weights_[b, h, i, j] = exp(scores_[b, h, i, j] - largest_[b, h, i])",
-          "total_[b, h, i] = sum(j" + seen + ") weights_[b, h, i, j]",
-          attention.o + "[b, h, i, d] = (sum(j" + seen + ") weights_[b, h, i, j] * " +
-              key(attention.v) + ") / total_[b, h, i]"};
+          "largest_guess[b, h, i] = max(j" + seen + ") scores_guess[b, h, i, j]",
+          "weights_guess[b, h, i, j] = exp(scores_guess[b, h, i, j] - largest_guess[b, h, i])",
+          "total_guess[b, h, i] = sum(j" + seen + ") weights_guess[b, h, i, j]",
+          attention.o + "[b, h, i, d] = (sum(j" + seen + ") weights_guess[b, h, i, j] * " +
+              key(attention.v) + ") / total_guess[b, h, i]"};
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ bool is_for_rows(DType type) {
 std::vector<std::string> softmax_statements(const std::string& x, const std::string& y,
                                             std::size_t split, std::size_t rank, bool logarithm) {
   const std::string row = index_names(0, split), column = index_names(split, rank);
-  const std::string at = read(x, index_names(0, rank)), top = read("top_", row);
-  const std::string total = read("total_", row);
+  const std::string at = read(x, index_names(0, rank)), top = read("top_guess", row);
+  const std::string total = read("total_guess", row);
   return {top + " = max(" + column + ") " + at,
           total + " = sum(" + column + ") exp(" + at + " - " + top + ")",
           read(y, index_names(0, rank)) + " = " +
@@ -32,7 +32,7 @@ std::vector<std::string> softmax_statements(const std::string& x, const std::str
 std::vector<std::string> backward_statements(const std::string& y, const std::string& dy,
                                              const std::string& dx, std::size_t split,
                                              std::size_t rank) {
-  const std::string all = index_names(0, rank), dot = read("dot_", index_names(0, split));
+  const std::string all = index_names(0, rank), dot = read("dot_guess", index_names(0, split));
   const std::string of_y = read(y, all), of_dy = read(dy, all);
   return {dot + " = sum(" + index_names(split, rank) + ") " + of_y + " * " + of_dy,
           read(dx, all) + " = " + of_y + " * (" + of_dy + " - " + dot + ")"};
@@ -46,8 +46,9 @@ struct Normalisation {
   std::string weight, bias;  ///< reads; empty: none
 };
 std::vector<std::string> normalising_statements(const Normalisation& norm) {
-  const std::string at = read(norm.x, norm.all), mean = read("mean_", norm.kept);
-  const std::string variance = read("variance_", norm.kept), count = std::to_string(norm.count);
+  const std::string at = read(norm.x, norm.all), mean = read("mean_guess", norm.kept);
+  const std::string variance = read("variance_guess", norm.kept),
+                    count = std::to_string(norm.count);
   std::string y = "(" + at + " - " + mean + ") / sqrt(" + variance + " + " + number(norm.eps) + ")";
   if (!norm.weight.empty()) y += " * " + norm.weight + " + " + norm.bias;
   return {mean + " = sum(" + norm.reduced + ") " + at + " / " + count,
@@ -157,6 +158,8 @@ std::optional<BatchNorm> find_batch_norm(const Subject& subject) {
                   .channels = y.shape[1],
                   .inner = product_of(y.shape, 2, rank)};
   for (const bool of_instances : {false, true}) {
+    // A weight for each channel is not one for each instance, which the library would want.
+    if (of_instances && inputs.size() == 3) continue;
     batch.of_instances = of_instances;
     for (std::size_t weight = 1; weight <= (inputs.size() == 3 ? 2 : 1); ++weight) {
       Normalisation norm{.x = batch.x,

@@ -173,12 +173,12 @@ std::optional<Pooling> guess_pooling(const Subject& subject, const Guess& guess)
     return std::nullopt;
   }
   const std::string at = "[i0, i1, " + index_names(2, y.shape.size()) + "]";
-  std::string convolved = "convolved_[i0, i1";
+  std::string convolved = "convolved_guess[i0, i1";
   for (std::size_t t = 0; t < conv.out.size(); ++t) {
     convolved += ", i" + std::to_string(t + 2) + " < " + std::to_string(conv.out[t]);
   }
   const std::string bias = conv.bias.empty() ? "" : " + " + conv.bias + "[i1]";
-  const std::string element = "convolved_[i0, i1, " + places(*axes) + "]";
+  const std::string element = "convolved_guess[i0, i1, " + places(*axes) + "]";
   if (!subject.is({convolved + "] = " + guess.sum + bias,
                    y.name + at + " = max(" + window_ranges(*axes) + ") " +
                        (conv.relu ? "maximum(" + element + ", 0)" : element)})) {

@@ -82,7 +82,7 @@ struct LayerNorm {
 };
 
 /// Normalises each channel over the batch and all that is inside of it. Instance norm is the same
-/// of one image with batch × channels of them.
+/// of one image with batch × channels of them, without weights.
 struct BatchNorm {
   std::string x, weight, bias, y;  ///< `weight` and `bias` both or neither
   std::int64_t batch = 1, channels = 1, inner = 1;

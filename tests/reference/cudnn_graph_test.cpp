@@ -42,7 +42,7 @@ class CudnnGraphOnPaper : public testing::Test {
     const auto x = graph.buffer(CUDNN_DATA_FLOAT, {100, 3, 224, 224}, 0);
     const auto w = graph.buffer(CUDNN_DATA_FLOAT, {96, 3, 11, 11}, 0);
     const auto y = graph.buffer(CUDNN_DATA_FLOAT, {100, 96, 55, 55}, 0);
-    graph.convolution(x, w, y, 4, 2);
+    graph.convolution(x, w, y, {{4, 4}, {2, 2}, {1, 1}});
     graph.seal();
     return graph;
   }
@@ -91,7 +91,7 @@ TEST_F(CudnnGraphOnPaper, ImpossibleGraphsThrow) {
   const auto y = graph.buffer(CUDNN_DATA_FLOAT, {1, 1, 6, 6}, 0);
   EXPECT_THROW(
       {
-        graph.convolution(x, w, y, 1, 0);
+        graph.convolution(x, w, y, {{1, 1}, {0, 0}, {1, 1}});
         graph.seal();
       },
       std::runtime_error);

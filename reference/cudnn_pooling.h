@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "reference/cudnn.h"
+#include "reference/shapes.h"
+
+namespace rekernel {
+
+/// The classic call, from x to y; throws std::runtime_error with what the library refuses.
+std::unique_ptr<Runnable> pooling_call(const std::shared_ptr<const Cudnn>& cudnn,
+                                       const Pooling& pooling, CUdeviceptr x, CUdeviceptr y);
+
+/// Images of one dimension as cuDNN takes them, which knows none: one row high.
+void add_row(Extents& extents, std::int64_t value);
+
+}  // namespace rekernel

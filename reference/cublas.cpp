@@ -48,6 +48,7 @@ class PlainCall : public Runnable {
     cublasHandle_t handle = nullptr;
     api_.check(api_.cublasCreate_v2(&handle), "cublasCreate");
     handle_ = {handle, api_.cublasDestroy_v2};
+    if (gemm.type == CUDA_R_32F) vector_ = gemv_call(gemm.call);
   }
 
   void enqueue(CUstream stream) override {
@@ -61,15 +62,15 @@ class PlainCall : public Runnable {
       stream_ = stream;
       stream_known_ = true;
     }
-    if (is_vector()) {
-      multiply_vector();
+    if (vector_) {
+      multiply_vector(*vector_);
     } else {
       multiply();
     }
   }
 
   std::string details() const override {
-    if (is_vector()) return "cublasSgemv";
+    if (vector_) return "cublasSgemv";
     std::string name = gemm_.call.batch > 1 ? "cublasGemmStridedBatchedEx" : gemm_ex_call;
     if (workspace_.bytes() != usual_workspace) {
       name += " workspace=" + std::to_string(workspace_.bytes() >> 20) + " MiB";
@@ -80,11 +81,6 @@ class PlainCall : public Runnable {
   static constexpr std::int64_t usual_workspace = 64 << 20;
 
  private:
-  bool is_vector() const {
-    return gemm_.type == CUDA_R_32F && gemm_.call.batch == 1 &&
-           (gemm_.call.n == 1 || gemm_.call.m == 1);
-  }
-
   static cublasOperation_t operation(const GemmCall::Matrix& matrix) {
     return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   }
@@ -115,34 +111,23 @@ class PlainCall : public Runnable {
         "cublasGemmStridedBatchedEx");
   }
 
-  /// With one column, the second factor is the vector; with one row, the first, and the matrix is
-  /// the second, transposed.
-  void multiply_vector() {
-    const GemmCall& call = gemm_.call;
-    const bool column = call.n == 1;
-    const GemmCall::Matrix& matrix = column ? call.first : call.second;
-    const GemmCall::Matrix& vector = column ? call.second : call.first;
-    const auto pointer = [](CUdeviceptr at) { return reinterpret_cast<float*>(at); };
-    // As they lie in memory, column by column.
-    const bool turned = column ? matrix.transposed : !matrix.transposed;
-    const std::int64_t outputs = column ? call.m : call.n;
-    const std::int64_t rows = turned ? call.k : outputs, columns = turned ? outputs : call.k;
+  void multiply_vector(const GemvCall& call) {
     const auto scale = static_cast<float>(call.scale);
     const float zero = 0;
-    // A vector of one row has its elements a leading extent apart, unless it is transposed.
-    const bool apart = column ? vector.transposed : !vector.transposed;
-    const std::int64_t step = apart ? vector.leading : 1;
-    const std::int64_t result_step = column ? 1 : call.result.leading;
+    const bool first = call.matrix == gemm_.call.first.tensor;
+    const auto pointer = [](CUdeviceptr at) { return reinterpret_cast<float*>(at); };
     api_.check(
-        api_.cublasSgemv_v2(handle_.get(), turned ? CUBLAS_OP_T : CUBLAS_OP_N, as_int(rows),
-                            as_int(columns), &scale, pointer(column ? gemm_.first : gemm_.second),
-                            as_int(matrix.leading), pointer(column ? gemm_.second : gemm_.first),
-                            as_int(step), &zero, pointer(gemm_.result), as_int(result_step)),
+        api_.cublasSgemv_v2(handle_.get(), call.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            as_int(call.rows), as_int(call.columns), &scale,
+                            pointer(first ? gemm_.first : gemm_.second), as_int(call.leading),
+                            pointer(first ? gemm_.second : gemm_.first), as_int(call.vector_step),
+                            &zero, pointer(gemm_.result), as_int(call.result_step)),
         "cublasSgemv");
   }
 
   const CublasApi& api_;
   BoundGemm gemm_;
+  std::optional<GemvCall> vector_;
   DeviceBuffer workspace_;
   std::unique_ptr<cublasContext, decltype(CublasApi::cublasDestroy_v2)> handle_{nullptr, nullptr};
   CUstream stream_ = nullptr;

@@ -90,20 +90,9 @@ std::unique_ptr<Runnable> relu_step(const BoundConvolution& conv) {
   });
 }
 
-/// One dimension is an image of one row.
-Convolution at_least_two_dimensions(Convolution conv) {
-  if (conv.in.size() > 1) return conv;
-  for (Extents* extents :
-       {&conv.in, &conv.out, &conv.windows.window, &conv.windows.stride, &conv.dilation}) {
-    add_row(*extents, 1);
-  }
-  add_row(conv.windows.padding, 0);
-  return conv;
-}
-
 BoundConvolution bound(const Convolution& asked, const LibraryRequest& request,
                        std::shared_ptr<const Cudnn> cudnn) {
-  BoundConvolution conv{.cudnn = std::move(cudnn), .shape = at_least_two_dimensions(asked)};
+  BoundConvolution conv{.cudnn = std::move(cudnn), .shape = asked.as_images()};
   const Convolution& shape = conv.shape;
   conv.steps = {shape.windows.stride, shape.windows.padding, shape.dilation};
   conv.bias_shape.assign(2 + shape.out.size(), 1);

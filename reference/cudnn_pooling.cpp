@@ -12,16 +12,6 @@ Extents with_images(std::int64_t batch, std::int64_t channels, const Extents& im
   return extents;
 }
 
-Pooling at_least_two_dimensions(Pooling pooling) {
-  if (pooling.in.size() > 1) return pooling;
-  add_row(pooling.in, 1);
-  add_row(pooling.out, 1);
-  add_row(pooling.windows.window, 1);
-  add_row(pooling.windows.stride, 1);
-  add_row(pooling.windows.padding, 0);
-  return pooling;
-}
-
 std::vector<int> as_ints(const Extents& extents) {
   std::vector<int> ints;
   for (std::int64_t extent : extents) ints.push_back(as_int(extent));
@@ -30,11 +20,9 @@ std::vector<int> as_ints(const Extents& extents) {
 
 }  // namespace
 
-void add_row(Extents& extents, std::int64_t value) { extents.insert(extents.begin(), value); }
-
 std::unique_ptr<Runnable> pooling_call(const std::shared_ptr<const Cudnn>& cudnn,
                                        const Pooling& asked, CUdeviceptr x, CUdeviceptr y) {
-  const Pooling pooling = at_least_two_dimensions(asked);
+  const Pooling pooling = asked.as_images();
   const CudnnApi& api = cudnn->api();
   cudnnPoolingDescriptor_t raw = nullptr;
   cudnn->check(api.cudnnCreatePoolingDescriptor(&raw), "cudnnCreatePoolingDescriptor");

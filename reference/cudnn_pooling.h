@@ -11,7 +11,4 @@ namespace rekernel {
 std::unique_ptr<Runnable> pooling_call(const std::shared_ptr<const Cudnn>& cudnn,
                                        const Pooling& pooling, CUdeviceptr x, CUdeviceptr y);
 
-/// Images of one dimension as cuDNN takes them, which knows none: one row high.
-void add_row(Extents& extents, std::int64_t value);
-
 }  // namespace rekernel

@@ -44,4 +44,28 @@ GemmCall gemm_call(const MatrixProduct& product) {
           .second_scale = turned.column_scale};
 }
 
+std::optional<GemvCall> gemv_call(const GemmCall& call) {
+  const bool column = call.n == 1;
+  if (call.batch != 1 || (!column && call.m != 1) || !call.first_scale.empty()) {
+    return std::nullopt;
+  }
+  // A single row is the transpose of a column: the factors change places.
+  const GemmCall::Matrix& matrix = column ? call.first : call.second;
+  const GemmCall::Matrix& vector = column ? call.second : call.first;
+  const std::int64_t outputs = column ? call.m : call.n;
+  const bool transposed = matrix.transposed == column;
+  // A row lies with its elements a leading extent apart.
+  const bool is_row = vector.transposed == column;
+  return GemvCall{.matrix = matrix.tensor,
+                  .vector = vector.tensor,
+                  .result = call.result.tensor,
+                  .transposed = transposed,
+                  .rows = transposed ? call.k : outputs,
+                  .columns = transposed ? outputs : call.k,
+                  .leading = matrix.leading,
+                  .vector_step = is_row ? vector.leading : 1,
+                  .result_step = column ? 1 : call.result.leading,
+                  .scale = call.scale};
+}
+
 }  // namespace rekernel

@@ -116,23 +116,4 @@ std::vector<LibraryShape> shapes_of(const Problem& problem) {
   return shapes;
 }
 
-Extents Convolution::x_extents() const {
-  Extents extents = {batch, channels};
-  extents.insert(extents.end(), in.begin(), in.end());
-  return extents;
-}
-
-Extents Convolution::weight_extents() const {
-  Extents extents =
-      transposed ? Extents{channels, filters / groups} : Extents{filters, channels / groups};
-  extents.insert(extents.end(), windows.window.begin(), windows.window.end());
-  return extents;
-}
-
-Extents Convolution::convolved_extents() const {
-  Extents extents = {batch, filters};
-  extents.insert(extents.end(), out.begin(), out.end());
-  return extents;
-}
-
 }  // namespace rekernel

@@ -43,6 +43,9 @@ struct Pooling {
   std::int64_t batch = 1, channels = 1;
   Extents in, out;
   Windows windows;
+
+  /// The same with at least two dimensions: cuDNN takes a line as an image of one row.
+  Pooling as_images() const;
 };
 
 /// Cross-correlation of images of one to three dimensions, or its transpose.
@@ -58,6 +61,8 @@ struct Convolution {
   bool relu = false;
   std::optional<Pooling> pooling;  ///< by the maximum, after all else
 
+  /// The same with at least two dimensions, as of Pooling.
+  Convolution as_images() const;
   Extents x_extents() const;
   /// (filters, channels / groups, …), transposed (channels, filters / groups, …).
   Extents weight_extents() const;

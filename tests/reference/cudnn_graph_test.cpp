@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "harness/problems/catalog.h"
+#include "reference/shapes.h"
+
 namespace rekernel {
 namespace {
 
@@ -77,6 +80,38 @@ TEST_F(CudnnGraphOnPaper, ConfigurationsCanBeMadeIntoPlans) {
   ASSERT_TRUE(engines) << engines.error().message;
   EXPECT_TRUE(std::any_of(engines->begin(), engines->end(),
                           [&](const auto& engine) { return graph.try_plan(engine).ok(); }));
+}
+
+TEST_F(CudnnGraphOnPaper, TakesTheConvolutionsOfTheCatalog) {
+  for (const Problem& problem : catalog()) {
+    for (const LibraryShape& shape : shapes_of(problem)) {
+      if (!std::holds_alternative<Convolution>(shape)) continue;
+      const Convolution conv = std::get<Convolution>(shape).as_images();
+      CudnnGraph graph(target_);
+      const auto x = graph.buffer(CUDNN_DATA_FLOAT, conv.x_extents(), 0);
+      const auto w = graph.buffer(CUDNN_DATA_FLOAT, conv.weight_extents(), 0);
+      const auto y = graph.buffer(CUDNN_DATA_FLOAT, conv.convolved_extents(), 0);
+      const CudnnGraph::WindowSteps steps{conv.windows.stride, conv.windows.padding, conv.dilation};
+      if (conv.transposed) {
+        graph.transposed_convolution(x, w, y, steps);
+      } else {
+        graph.convolution(x, w, y, steps);
+      }
+      graph.seal();
+      for (const Math math : {Math::fp32, Math::tf32}) {
+        const auto engines = graph.engines(math);
+        int n = 0, good = 0;
+        if (engines)
+          for (const auto& e : *engines) {
+            ++n;
+            good += graph.try_plan(e).ok();
+          }
+        std::printf("%s %s %d engines %d plans %s\n", problem.id.c_str(),
+                    math == Math::fp32 ? "fp32" : "tf32", n, good,
+                    engines ? "" : engines.error().message.c_str());
+      }
+    }
+  }
 }
 
 TEST_F(CudnnGraphOnPaper, ImpossiblePlansAreErrors) {

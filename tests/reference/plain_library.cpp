@@ -47,6 +47,7 @@ struct PlainLibrary {
 
   Values operator()(const MatrixProduct& product) const {
     const GemmCall call = gemm_call(product);
+    if (const auto vector = gemv_call(call); vector && product.type == DType::f32) return multiplied(*vector);
     Values result(static_cast<std::size_t>(call.batch * call.m * call.n),
                   std::numeric_limits<double>::quiet_NaN());
     const auto at = [](const GemmCall::Matrix& matrix, std::int64_t batch, std::int64_t row,
@@ -68,6 +69,22 @@ struct PlainLibrary {
       EXPECT_FALSE(call.result.transposed);
       result.at(at(call.result, place[0], place[1], place[2])) = sum;
     });
+    return result;
+  }
+
+  Values multiplied(const GemvCall& call) const {
+    const std::int64_t outputs = call.transposed ? call.columns : call.rows;
+    const std::int64_t terms = call.transposed ? call.rows : call.columns;
+    Values result(static_cast<std::size_t>((outputs - 1) * call.result_step + 1));
+    for (std::int64_t i = 0; i < outputs; ++i) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < terms; ++k) {
+        const std::int64_t at = call.transposed ? i * call.leading + k : k * call.leading + i;
+        sum += input(call.matrix).at(static_cast<std::size_t>(at)) *
+               input(call.vector).at(static_cast<std::size_t>(k * call.vector_step));
+      }
+      result.at(static_cast<std::size_t>(i * call.result_step)) = call.scale * sum;
+    }
     return result;
   }
 

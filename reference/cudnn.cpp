@@ -1,5 +1,8 @@
 #include "reference/cudnn.h"
 
+#include <limits>
+#include <stdexcept>
+
 #include "harness/compile/compile.h"
 #include "harness/gpu/library.h"
 
@@ -72,16 +75,40 @@ void Cudnn::check(cudnnStatus_t status, const char* what) const {
 }
 
 CudnnTensor::CudnnTensor(const Cudnn& cudnn, cudnnDataType_t type,
-                         const std::vector<std::int64_t>& nchw)
+                         const std::vector<std::int64_t>& extents)
     : descriptor_(nullptr, cudnn.api().cudnnDestroyTensorDescriptor) {
   cudnnTensorDescriptor_t descriptor = nullptr;
   cudnn.check(cudnn.api().cudnnCreateTensorDescriptor(&descriptor), "cudnnCreateTensorDescriptor");
   descriptor_.reset(descriptor);
-  cudnn.check(
-      cudnn.api().cudnnSetTensor4dDescriptor(
-          descriptor, CUDNN_TENSOR_NCHW, type, static_cast<int>(nchw.at(0)),
-          static_cast<int>(nchw.at(1)), static_cast<int>(nchw.at(2)), static_cast<int>(nchw.at(3))),
-      "cudnnSetTensor4dDescriptor");
+  std::vector<int> sizes, strides;
+  std::int64_t elements = 1;
+  for (std::size_t i = extents.size(); i-- > 0; elements *= extents[i]) {
+    sizes.insert(sizes.begin(), as_int(extents[i]));
+    strides.insert(strides.begin(), as_int(elements));
+  }
+  cudnn.check(cudnn.api().cudnnSetTensorNdDescriptor(
+                  descriptor, type, static_cast<int>(extents.size()), sizes.data(), strides.data()),
+              "cudnnSetTensorNdDescriptor");
+}
+
+int as_int(std::int64_t value) {
+  if (value > std::numeric_limits<int>::max()) {
+    throw std::runtime_error(std::to_string(value) + " is more than the library's int holds");
+  }
+  return static_cast<int>(value);
+}
+
+cudnnDataType_t cudnn_type(DType type) {
+  switch (type) {
+    case DType::f32:
+      return CUDNN_DATA_FLOAT;
+    case DType::f16:
+      return CUDNN_DATA_HALF;
+    case DType::bf16:
+      return CUDNN_DATA_BFLOAT16;
+    default:
+      throw std::runtime_error(std::string("no cuDNN type for ") + to_string(type));
+  }
 }
 
 std::string Sequence::details() const {

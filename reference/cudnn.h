@@ -11,6 +11,7 @@
 
 #include "harness/device/launch.h"
 #include "harness/gpu/cuda.h"
+#include "ops/dtype.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -24,11 +25,13 @@ struct CudnnApi {
   X(cudnnDestroy) X(cudnnSetStream) X(cudnnBackendCreateDescriptor) \
   X(cudnnBackendDestroyDescriptor) X(cudnnBackendSetAttribute) X(cudnnBackendGetAttribute) \
   X(cudnnBackendFinalize) X(cudnnBackendExecute) X(cudnnCreateTensorDescriptor) \
-  X(cudnnDestroyTensorDescriptor) X(cudnnSetTensor4dDescriptor) X(cudnnAddTensor) \
+  X(cudnnDestroyTensorDescriptor) X(cudnnSetTensorNdDescriptor) X(cudnnAddTensor) \
   X(cudnnSoftmaxForward) X(cudnnCreatePoolingDescriptor) X(cudnnDestroyPoolingDescriptor) \
-  X(cudnnSetPooling2dDescriptor) X(cudnnPoolingForward) X(cudnnCreateActivationDescriptor) \
+  X(cudnnSetPoolingNdDescriptor) X(cudnnPoolingForward) X(cudnnCreateActivationDescriptor) \
   X(cudnnDestroyActivationDescriptor) X(cudnnSetActivationDescriptor) \
-  X(cudnnActivationForward)
+  X(cudnnActivationForward) X(cudnnSoftmaxBackward) X(cudnnBatchNormalizationForwardTraining) \
+  X(cudnnCreateReduceTensorDescriptor) X(cudnnDestroyReduceTensorDescriptor) \
+  X(cudnnSetReduceTensorDescriptor) X(cudnnGetReductionWorkspaceSize) X(cudnnReduceTensor)
 // clang-format on
 #define REKERNEL_DECLARE(name) decltype(&::name) name = nullptr;
   REKERNEL_CUDNN_FUNCTIONS(REKERNEL_DECLARE)
@@ -64,10 +67,21 @@ class Cudnn {
   cudnnHandle_t handle_ = nullptr;
 };
 
-/// A tensor descriptor of the classic interface: packed, four extents.
+/// Sizes as the classic interface takes them; throws std::runtime_error where one is too large.
+int as_int(std::int64_t value);
+/// Throws std::runtime_error for a type that cuDNN has no name for here.
+cudnnDataType_t cudnn_type(DType type);
+
+/// A descriptor of the classic interface, which its library's function destroys.
+template <class T>
+std::shared_ptr<std::remove_pointer_t<T>> owned(T descriptor, cudnnStatus_t (*destroy)(T)) {
+  return {descriptor, destroy};
+}
+
+/// A tensor descriptor of the classic interface: packed, at least four extents.
 class CudnnTensor {
  public:
-  CudnnTensor(const Cudnn& cudnn, cudnnDataType_t type, const std::vector<std::int64_t>& nchw);
+  CudnnTensor(const Cudnn& cudnn, cudnnDataType_t type, const std::vector<std::int64_t>& extents);
   cudnnTensorDescriptor_t get() const { return descriptor_.get(); }
 
  private:
@@ -88,6 +102,19 @@ class CudnnCall : public Runnable {
  private:
   std::string details_;
   Function call_;
+};
+
+/// Keeps a buffer alive as long as what runs on it.
+class WithMemory : public Runnable {
+ public:
+  WithMemory(std::unique_ptr<Runnable> runnable, std::shared_ptr<DeviceBuffer> memory)
+      : memory_(std::move(memory)), runnable_(std::move(runnable)) {}
+  void enqueue(CUstream stream) override { runnable_->enqueue(stream); }
+  std::string details() const override { return runnable_->details(); }
+
+ private:
+  std::shared_ptr<DeviceBuffer> memory_;
+  std::unique_ptr<Runnable> runnable_;
 };
 
 /// Runs its steps one after the other; the details are a name and theirs.

@@ -10,31 +10,29 @@ namespace {
 
 /// Scaled dot-product attention as an operation graph. cuDNN's attention engines recognise this
 /// very shape, the unused log-sum-exp included: without it every engine refuses the graph.
-void add_attention(CudnnGraph& graph, const Problem& problem, const Bindings& bindings) {
-  const std::int64_t batch = problem.attribute("batch");
-  const std::int64_t heads = problem.attribute("heads");
-  const std::int64_t length = problem.attribute("length");
-  const std::int64_t head_dim = problem.attribute("head_dim");
-  const std::vector<std::int64_t> rows = {batch, heads, length, head_dim};
-  const std::vector<std::int64_t> scores = {batch, heads, length, length};
-  const std::vector<std::int64_t> per_row = {batch, heads, length, 1};
+void add_attention(CudnnGraph& graph, const Attention& shape, const LibraryRequest& request) {
+  const std::int64_t width = shape.head_dim;
+  const Extents rows = {shape.batch, shape.heads, shape.queries, width};
+  const Extents key_rows = {shape.batch, shape.key_heads, shape.keys, width};
+  const Extents scores = {shape.batch, shape.heads, shape.queries, shape.keys};
+  const Extents per_row = {shape.batch, shape.heads, shape.queries, 1};
   constexpr cudnnDataType_t f32 = CUDNN_DATA_FLOAT;
-  constexpr cudnnDataType_t f16 = CUDNN_DATA_HALF;
+  const cudnnDataType_t type = cudnn_type(shape.type);
 
-  const auto q = graph.buffer(f16, rows, bindings.at("q").pointer);
+  const auto q = graph.buffer(type, rows, request.at(shape.q));
   const auto k_transposed =
-      graph.buffer(f16, {batch, heads, head_dim, length}, bindings.at("k").pointer,
-                   {heads * length * head_dim, length * head_dim, 1, head_dim});
-  const auto v = graph.buffer(f16, rows, bindings.at("v").pointer);
-  const auto o = graph.buffer(f16, rows, bindings.at("o").pointer);
+      graph.buffer(type, {shape.batch, shape.key_heads, width, shape.keys}, request.at(shape.k),
+                   {shape.key_heads * shape.keys * width, shape.keys * width, 1, width});
+  const auto v = graph.buffer(type, key_rows, request.at(shape.v));
+  const auto o = graph.buffer(type, rows, request.at(shape.o));
 
   const auto product = graph.intermediate(f32, scores);
   graph.matmul(q, k_transposed, product);
   auto score = graph.intermediate(f32, scores);
-  const auto scale = graph.scalar(static_cast<float>(problem.real_attribute("scale")), 4);
+  const auto scale = graph.scalar(static_cast<float>(shape.scale), 4);
   graph.binary(CUDNN_POINTWISE_MUL, product, scale, score);
 
-  if (problem.attribute("causal") != 0) {
+  if (shape.causal) {
     const auto row = graph.intermediate(CUDNN_DATA_INT32, scores);
     const auto column = graph.intermediate(CUDNN_DATA_INT32, scores);
     const auto visible = graph.intermediate(CUDNN_DATA_BOOLEAN, scores);
@@ -52,7 +50,7 @@ void add_attention(CudnnGraph& graph, const Problem& problem, const Bindings& bi
   const auto sum = graph.intermediate(f32, per_row);
   const auto log_sum = graph.intermediate(f32, per_row);
   const auto log_sum_exp = graph.intermediate(f32, per_row);
-  const auto probability = graph.intermediate(f16, scores);
+  const auto probability = graph.intermediate(type, scores);
   graph.reduce(CUDNN_REDUCE_TENSOR_MAX, score, maximum);
   graph.binary(CUDNN_POINTWISE_SUB, score, maximum, shifted);
   graph.unary(CUDNN_POINTWISE_EXP, shifted, exponential);
@@ -65,26 +63,23 @@ void add_attention(CudnnGraph& graph, const Problem& problem, const Bindings& bi
 
 }  // namespace
 
-Result<std::unique_ptr<Runnable>> make_cudnn_attention(const ReferenceInfo& info,
-                                                       const Problem& problem,
-                                                       const Bindings& bindings,
-                                                       const Device& device) {
+MadeReference make_library_reference(const Attention& shape, const LibraryRequest& request) {
   Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
   if (!cudnn) return cudnn.error();
   CudnnGraph graph({.api = &(*cudnn)->api(), .cudnn = *cudnn});
-  add_attention(graph, problem, bindings);
+  add_attention(graph, shape, request);
   graph.seal();
 
   EngineSearch search;
   search.offers = [&]() { return engine_offers(graph, Math::any, "attention"); };
-  search.make = [&](const boost::json::object& choice) -> Result<std::unique_ptr<Runnable>> {
+  search.make = [&](const boost::json::object& choice) -> MadeReference {
     Result<EngineConfiguration> engine = EngineConfiguration::from_json(choice);
     if (!engine) return engine.error();
     return graph.plan(*engine);
   };
-  return make_fastest(
-      engine_key(info.id, problem, device.properties().name, (*cudnn)->api().version()), search,
-      device);
+  return make_fastest(engine_key(request.id, request.problem, request.device.properties().name,
+                                 (*cudnn)->api().version()),
+                      search, request.device);
 }
 
 }  // namespace rekernel

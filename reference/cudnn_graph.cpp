@@ -189,20 +189,24 @@ BackendDescriptor& CudnnGraph::add_operation(cudnnBackendDescriptorType_t type) 
   return operations_.emplace_back(*target_.api, type);
 }
 
-void CudnnGraph::convolution(Tensor x, Tensor weight, Tensor y, std::int64_t stride,
-                             std::int64_t padding) {
+BackendDescriptor& CudnnGraph::convolution_shape(const WindowSteps& steps) {
   BackendDescriptor& shape =
       parts_.emplace_back(*target_.api, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   shape.set_type(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   shape.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
-  shape.set_integer(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2);
-  shape.set_integers(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1});
-  shape.set_integers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {stride, stride});
-  shape.set_integers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, {padding, padding});
-  shape.set_integers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {padding, padding});
+  shape.set_integer(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
+                    static_cast<std::int64_t>(steps.stride.size()));
+  shape.set_integers(CUDNN_ATTR_CONVOLUTION_DILATIONS, steps.dilation);
+  shape.set_integers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, steps.stride);
+  shape.set_integers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, steps.padding);
+  shape.set_integers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, steps.padding);
   shape.finalize("convolution");
+  return shape;
+}
 
+void CudnnGraph::convolution(Tensor x, Tensor weight, Tensor y, const WindowSteps& steps) {
+  const BackendDescriptor& shape = convolution_shape(steps);
   BackendDescriptor& operation =
       add_operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
   const float alpha = 1;
@@ -214,6 +218,22 @@ void CudnnGraph::convolution(Tensor x, Tensor weight, Tensor y, std::int64_t str
   operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, &alpha);
   operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, &beta);
   operation.finalize("convolution operation");
+}
+
+void CudnnGraph::transposed_convolution(Tensor x, Tensor weight, Tensor y,
+                                        const WindowSteps& steps) {
+  const BackendDescriptor& shape = convolution_shape(steps);
+  BackendDescriptor& operation =
+      add_operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
+  const float alpha = 1;
+  const float beta = 0;
+  operation.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, shape);
+  operation.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, values_[x].descriptor);
+  operation.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, values_[weight].descriptor);
+  operation.set_descriptor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, values_[y].descriptor);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, 1, &alpha);
+  operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, 1, &beta);
+  operation.finalize("transposed convolution operation");
 }
 
 BackendDescriptor& CudnnGraph::pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute,

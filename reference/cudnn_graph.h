@@ -95,7 +95,14 @@ class CudnnGraph {
   /// A tensor that never reaches memory.
   Tensor intermediate(cudnnDataType_t type, const std::vector<std::int64_t>& extents);
 
-  void convolution(Tensor x, Tensor weight, Tensor y, std::int64_t stride, std::int64_t padding);
+  /// How windows lie on images, a number for each of their dimensions.
+  struct WindowSteps {
+    std::vector<std::int64_t> stride, padding, dilation;
+  };
+  /// Groups follow from the extents: the channels of x over those of the weight.
+  void convolution(Tensor x, Tensor weight, Tensor y, const WindowSteps& steps);
+  /// The transpose of the convolution that goes from y to x.
+  void transposed_convolution(Tensor x, Tensor weight, Tensor y, const WindowSteps& steps);
   void unary(cudnnPointwiseMode_t mode, Tensor x, Tensor y);
   void binary(cudnnPointwiseMode_t mode, Tensor x, Tensor b, Tensor y,
               cudnnDataType_t compute = CUDNN_DATA_FLOAT);
@@ -133,6 +140,7 @@ class CudnnGraph {
   Tensor add_tensor(cudnnDataType_t type, const std::vector<std::int64_t>& extents,
                     std::vector<std::int64_t> strides, bool is_virtual, bool by_value,
                     std::int64_t alignment);
+  BackendDescriptor& convolution_shape(const WindowSteps& steps);
   BackendDescriptor& add_operation(cudnnBackendDescriptorType_t type);
   BackendDescriptor& pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t compute,
                                std::int64_t axis = -1);

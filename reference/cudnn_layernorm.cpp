@@ -23,26 +23,15 @@ constexpr LayerNormForm layernorm_forms[] = {
     {"training, features as width", CUDNN_NORM_FWD_TRAINING, false},
 };
 
-struct LayerNorm {
+struct BoundLayerNorm {
   std::int64_t batch, features;
   float eps;
   CUdeviceptr x, weight, bias, y;
 };
 
-LayerNorm describe_layer_norm(const Problem& problem, const Bindings& bindings) {
-  return {.batch = problem.attribute("batch"),
-          .features = problem.attribute("features"),
-          .eps = static_cast<float>(problem.real_attribute("eps")),
-          .x = bindings.at("x").pointer,
-          .weight = bindings.at("weight").pointer,
-          .bias = bindings.at("bias").pointer,
-          .y = bindings.at("y").pointer};
-}
-
 /// `statistics` holds two floats a row; the training phase writes them.
 CudnnGraph layer_norm_graph(const std::shared_ptr<const Cudnn>& cudnn, const LayerNormForm& form,
-                            const LayerNorm& norm, CUdeviceptr statistics) {
-  using Extents = std::vector<std::int64_t>;
+                            const BoundLayerNorm& norm, CUdeviceptr statistics) {
   CudnnGraph graph({.api = &cudnn->api(), .cudnn = cudnn});
   constexpr cudnnDataType_t f32 = CUDNN_DATA_FLOAT;
   const Extents rows = form.features_as_channels ? Extents{norm.batch, norm.features, 1, 1}
@@ -67,28 +56,18 @@ CudnnGraph layer_norm_graph(const std::shared_ptr<const Cudnn>& cudnn, const Lay
   return graph;
 }
 
-/// Keeps a buffer alive as long as what runs on it.
-class WithMemory : public Runnable {
- public:
-  WithMemory(std::unique_ptr<Runnable> runnable, std::shared_ptr<DeviceBuffer> memory)
-      : memory_(std::move(memory)), runnable_(std::move(runnable)) {}
-  void enqueue(CUstream stream) override { runnable_->enqueue(stream); }
-  std::string details() const override { return runnable_->details(); }
-
- private:
-  std::shared_ptr<DeviceBuffer> memory_;
-  std::unique_ptr<Runnable> runnable_;
-};
-
 }  // namespace
 
-Result<std::unique_ptr<Runnable>> make_cudnn_layernorm(const ReferenceInfo& info,
-                                                       const Problem& problem,
-                                                       const Bindings& bindings,
-                                                       const Device& device) {
+MadeReference make_library_reference(const LayerNorm& shape, const LibraryRequest& request) {
   Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
   if (!cudnn) return cudnn.error();
-  const LayerNorm norm = describe_layer_norm(problem, bindings);
+  const BoundLayerNorm norm{.batch = shape.rows,
+                            .features = shape.columns,
+                            .eps = static_cast<float>(shape.eps),
+                            .x = request.at(shape.x),
+                            .weight = request.at(shape.weight),
+                            .bias = request.at(shape.bias),
+                            .y = request.at(shape.y)};
   const auto statistics = std::make_shared<DeviceBuffer>(2 * sizeof(float) * norm.batch);
 
   EngineSearch search;
@@ -127,9 +106,9 @@ Result<std::unique_ptr<Runnable>> make_cudnn_layernorm(const ReferenceInfo& info
     }
     return Error{"unknown form of layer norm"};
   };
-  return make_fastest(
-      engine_key(info.id, problem, device.properties().name, (*cudnn)->api().version()), search,
-      device);
+  return make_fastest(engine_key(request.id, request.problem, request.device.properties().name,
+                                 (*cudnn)->api().version()),
+                      search, request.device);
 }
 
 }  // namespace rekernel

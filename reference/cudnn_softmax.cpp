@@ -1,5 +1,3 @@
-#include <stdexcept>
-
 #include "reference/cudnn.h"
 #include "reference/engine_choice.h"
 #include "reference/library_references.h"
@@ -22,36 +20,48 @@ constexpr SoftmaxForm softmax_forms[] = {
     {"instance mode, columns as width", CUDNN_SOFTMAX_MODE_INSTANCE, false},
 };
 
-std::unique_ptr<Runnable> make_softmax(const std::shared_ptr<const Cudnn>& cudnn,
-                                       const SoftmaxForm& form, std::int64_t rows,
-                                       std::int64_t columns, CUdeviceptr x, CUdeviceptr y) {
-  using Extents = std::vector<std::int64_t>;
+/// The buffers of a call; of the backward pass, `y` is read and `dx` written.
+struct SoftmaxBuffers {
+  CUdeviceptr x, y, dx;
+};
+
+std::unique_ptr<Runnable> softmax_call(const std::shared_ptr<const Cudnn>& cudnn,
+                                       const SoftmaxForm& form, const Softmax& softmax,
+                                       const SoftmaxBuffers& buffers) {
   const auto shape = std::make_shared<CudnnTensor>(
-      *cudnn, CUDNN_DATA_FLOAT,
-      form.columns_are_channels ? Extents{rows, columns, 1, 1} : Extents{rows, 1, 1, columns});
-  return std::make_unique<CudnnCall>(
-      form.name, [cudnn, shape, mode = form.mode, x, y](CUstream stream) {
-        const float one = 1;
-        const float zero = 0;
-        cudnn->set_stream(stream);
-        cudnn->check(
-            cudnn->api().cudnnSoftmaxForward(cudnn->handle(), CUDNN_SOFTMAX_ACCURATE, mode, &one,
-                                             shape->get(), reinterpret_cast<const void*>(x), &zero,
-                                             shape->get(), reinterpret_cast<void*>(y)),
-            "cudnnSoftmaxForward");
-      });
+      *cudnn, cudnn_type(softmax.type),
+      form.columns_are_channels ? Extents{softmax.rows, softmax.columns, 1, 1}
+                                : Extents{softmax.rows, 1, 1, softmax.columns});
+  const auto algorithm =
+      softmax.kind == Softmax::Kind::logarithm ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE;
+  const bool backward = softmax.kind == Softmax::Kind::backward;
+  return std::make_unique<CudnnCall>(form.name, [=, mode = form.mode](CUstream stream) {
+    const float one = 1;
+    const float zero = 0;
+    const auto* const x = reinterpret_cast<const void*>(buffers.x);
+    auto* const y = reinterpret_cast<void*>(buffers.y);
+    cudnn->set_stream(stream);
+    if (backward) {
+      cudnn->check(cudnn->api().cudnnSoftmaxBackward(
+                       cudnn->handle(), algorithm, mode, &one, shape->get(), y, shape->get(), x,
+                       &zero, shape->get(), reinterpret_cast<void*>(buffers.dx)),
+                   "cudnnSoftmaxBackward");
+    } else {
+      cudnn->check(cudnn->api().cudnnSoftmaxForward(cudnn->handle(), algorithm, mode, &one,
+                                                    shape->get(), x, &zero, shape->get(), y),
+                   "cudnnSoftmaxForward");
+    }
+  });
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Runnable>> make_cudnn_softmax(const ReferenceInfo& info,
-                                                     const Problem& problem,
-                                                     const Bindings& bindings,
-                                                     const Device& device) {
+MadeReference make_library_reference(const Softmax& softmax, const LibraryRequest& request) {
   Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
   if (!cudnn) return cudnn.error();
-  const std::int64_t rows = problem.attribute("rows");
-  const std::int64_t columns = problem.attribute("columns");
+  const SoftmaxBuffers buffers{.x = request.at(softmax.x),
+                               .y = request.at(softmax.y),
+                               .dx = softmax.dx.empty() ? 0 : request.at(softmax.dx)};
 
   EngineSearch search;
   search.offers = []() -> Result<std::vector<boost::json::object>> {
@@ -59,18 +69,16 @@ Result<std::unique_ptr<Runnable>> make_cudnn_softmax(const ReferenceInfo& info,
     for (const SoftmaxForm& form : softmax_forms) offers.push_back({{"form", form.name}});
     return offers;
   };
-  search.make = [&](const boost::json::object& choice) -> Result<std::unique_ptr<Runnable>> {
+  search.make = [&](const boost::json::object& choice) -> MadeReference {
     const boost::json::value* name = choice.if_contains("form");
     for (const SoftmaxForm& form : softmax_forms) {
-      if (!name || *name != form.name) continue;
-      return make_softmax(*cudnn, form, rows, columns, bindings.at("x").pointer,
-                          bindings.at("y").pointer);
+      if (name && *name == form.name) return softmax_call(*cudnn, form, softmax, buffers);
     }
     return Error{"unknown form of softmax"};
   };
-  return make_fastest(
-      engine_key(info.id, problem, device.properties().name, (*cudnn)->api().version()), search,
-      device);
+  return make_fastest(engine_key(request.id, request.problem, request.device.properties().name,
+                                 (*cudnn)->api().version()),
+                      search, request.device);
 }
 
 }  // namespace rekernel

@@ -22,7 +22,10 @@ struct ReferenceInfo {
       false;  ///< the one that "% of reference" divides by: FP32 math (FP16 for FP16 problems)
 };
 
-/// The references of a problem in table order, the headline first. Needs no GPU.
+/// The references of a problem, which its definition decides (shapes.h), the headline first. Needs
+/// no GPU. None where no library computes just that.
+std::vector<ReferenceInfo> references_of(const Problem& problem);
+/// Those of the catalog's problem of this id.
 std::vector<ReferenceInfo> references_of(std::string_view problem);
 /// The headline's id; nothing for a problem that no library solves.
 std::optional<std::string> headline_id(std::string_view problem);

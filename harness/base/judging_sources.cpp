@@ -37,24 +37,61 @@ struct Own {
   std::vector<std::string> files;
 };
 
-const std::vector<Own>& own_of_references() {
-  static const auto of_cudnn = [](const char* file, bool graph) {
-    std::vector<std::string> files = {"reference/cudnn.cpp", "reference/cudnn.h", file};
-    if (graph) files.insert(files.end(), {"reference/cudnn_graph.cpp", "reference/cudnn_graph.h"});
-    return files;
+/// What every library's reference has: how a definition is recognised, and what is timed.
+const std::vector<std::string>& of_all_libraries() {
+  static const std::vector<std::string> files = {
+      "reference/engine_choice.cpp", "reference/engine_choice.h", "reference/normal_form.cpp",
+      "reference/normal_form.h",     "reference/recognition.cpp", "reference/recognition.h",
+      "reference/shapes.h",          "reference/shapes.cpp",      "reference/sum_of_products.cpp",
+      "reference/sum_of_products.h",
   };
+  return files;
+}
+
+std::vector<std::string> of_library(std::vector<std::string> files) {
+  files.insert(files.end(), of_all_libraries().begin(), of_all_libraries().end());
+  return files;
+}
+
+const std::vector<Own>& own_of_references() {
+  static const std::vector<std::string> cublas = of_library(
+      {"reference/cublas.cpp", "reference/cublas.h", "reference/cublas_lt.cpp",
+       "reference/gemm_call.cpp", "reference/gemm_call.h", "reference/recognise_product.cpp"});
+  static const auto of_cudnn = [](std::vector<std::string> files, bool graph) {
+    files.insert(files.end(), {"reference/cudnn.cpp", "reference/cudnn.h"});
+    if (graph) files.insert(files.end(), {"reference/cudnn_graph.cpp", "reference/cudnn_graph.h"});
+    return of_library(std::move(files));
+  };
+  static const auto of_rows = [](const char* file, bool graph) {
+    return of_cudnn({file, "reference/recognise_rows.cpp"}, graph);
+  };
+  static const std::vector<std::string> pooling = {
+      "reference/cudnn_pooling.cpp", "reference/cudnn_pooling.h", "reference/recognise_windows.cpp",
+      "reference/window_axes.cpp", "reference/window_axes.h"};
+  static const std::vector<std::string> convolution = [] {
+    std::vector<std::string> files = pooling;  // it may be followed by one
+    files.emplace_back("reference/cudnn_convolution.cpp");
+    return of_cudnn(std::move(files), true);
+  }();
   static const std::vector<std::string> pytorch = {"reference/expression.py",
                                                    "reference/pytorch.cpp", "reference/pytorch.h",
                                                    "reference/pytorch.py"};
   static const std::vector<Own> table = {
-      {"cublas_fp32", {"reference/cublas.cpp"}},
-      {"cublas_tf32", {"reference/cublas.cpp"}},
-      {"cublas_fp16", {"reference/cublas.cpp"}},
-      {"cudnn_fp32", of_cudnn("reference/cudnn_convolution.cpp", true)},
-      {"cudnn_tf32", of_cudnn("reference/cudnn_convolution.cpp", true)},
-      {"cudnn_softmax", of_cudnn("reference/cudnn_softmax.cpp", false)},
-      {"cudnn_layernorm", of_cudnn("reference/cudnn_layernorm.cpp", true)},
-      {"cudnn_attention", of_cudnn("reference/cudnn_attention.cpp", true)},
+      {"cublas_fp32", cublas},
+      {"cublas_tf32", cublas},
+      {"cublas_fp16", cublas},
+      {"cublas_bf16", cublas},
+      {"cublas_fp8", cublas},
+      {"cudnn_fp32", convolution},
+      {"cudnn_tf32", convolution},
+      {"cudnn_pooling", of_cudnn(pooling, false)},
+      {"cudnn_softmax", of_rows("reference/cudnn_softmax.cpp", false)},
+      {"cudnn_layernorm", of_rows("reference/cudnn_layernorm.cpp", true)},
+      {"cudnn_batchnorm", of_rows("reference/cudnn_batchnorm.cpp", false)},
+      {"cudnn_reduction", of_rows("reference/cudnn_elements.cpp", false)},
+      {"cudnn_activation", of_rows("reference/cudnn_elements.cpp", false)},
+      {"cudnn_attention",
+       of_cudnn({"reference/cudnn_attention.cpp", "reference/recognise_attention.cpp"}, true)},
       {"pytorch_eager", pytorch},
       {"pytorch_compile", pytorch},
       {"pytorch_eager_fp32", pytorch},

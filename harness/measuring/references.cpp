@@ -21,7 +21,7 @@ Result<std::unique_ptr<Runnable>> make_library_reference(const std::string& id,
                                                          const Problem& problem,
                                                          const Bindings& bindings,
                                                          const Device& device) {
-  for (const ReferenceInfo& info : references_of(problem.id)) {
+  for (const ReferenceInfo& info : references_of(problem)) {
     if (info.id == id) return make_reference(info, problem, bindings, device);
   }
   return Error{"unknown reference '" + id + "' for " + problem.id};

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "harness/problems/catalog.h"
+#include "reference/shapes.h"
+
 namespace rekernel {
 namespace {
 
@@ -42,7 +45,7 @@ class CudnnGraphOnPaper : public testing::Test {
     const auto x = graph.buffer(CUDNN_DATA_FLOAT, {100, 3, 224, 224}, 0);
     const auto w = graph.buffer(CUDNN_DATA_FLOAT, {96, 3, 11, 11}, 0);
     const auto y = graph.buffer(CUDNN_DATA_FLOAT, {100, 96, 55, 55}, 0);
-    graph.convolution(x, w, y, 4, 2);
+    graph.convolution(x, w, y, {{4, 4}, {2, 2}, {1, 1}});
     graph.seal();
     return graph;
   }
@@ -79,6 +82,38 @@ TEST_F(CudnnGraphOnPaper, ConfigurationsCanBeMadeIntoPlans) {
                           [&](const auto& engine) { return graph.try_plan(engine).ok(); }));
 }
 
+TEST_F(CudnnGraphOnPaper, TakesTheConvolutionsOfTheCatalog) {
+  for (const Problem& problem : catalog()) {
+    for (const LibraryShape& shape : shapes_of(problem)) {
+      if (!std::holds_alternative<Convolution>(shape)) continue;
+      const Convolution conv = std::get<Convolution>(shape).as_images();
+      CudnnGraph graph(target_);
+      const auto x = graph.buffer(CUDNN_DATA_FLOAT, conv.x_extents(), 0);
+      const auto w = graph.buffer(CUDNN_DATA_FLOAT, conv.weight_extents(), 0);
+      const auto y = graph.buffer(CUDNN_DATA_FLOAT, conv.convolved_extents(), 0);
+      const CudnnGraph::WindowSteps steps{conv.windows.stride, conv.windows.padding, conv.dilation};
+      if (conv.transposed) {
+        graph.transposed_convolution(x, w, y, steps);
+      } else {
+        graph.convolution(x, w, y, steps);
+      }
+      graph.seal();
+      for (const Math math : {Math::fp32, Math::tf32}) {
+        const auto engines = graph.engines(math);
+        int n = 0, good = 0;
+        if (engines)
+          for (const auto& e : *engines) {
+            ++n;
+            good += graph.try_plan(e).ok();
+          }
+        std::printf("%s %s %d engines %d plans %s\n", problem.id.c_str(),
+                    math == Math::fp32 ? "fp32" : "tf32", n, good,
+                    engines ? "" : engines.error().message.c_str());
+      }
+    }
+  }
+}
+
 TEST_F(CudnnGraphOnPaper, ImpossiblePlansAreErrors) {
   EXPECT_FALSE(convolution().try_plan({.engine = 100000, .knobs = {}}));
   EXPECT_FALSE(convolution().try_plan({.engine = 0, .knobs = {{43, 12345}}}));
@@ -91,7 +126,7 @@ TEST_F(CudnnGraphOnPaper, ImpossibleGraphsThrow) {
   const auto y = graph.buffer(CUDNN_DATA_FLOAT, {1, 1, 6, 6}, 0);
   EXPECT_THROW(
       {
-        graph.convolution(x, w, y, 1, 0);
+        graph.convolution(x, w, y, {{1, 1}, {0, 0}, {1, 1}});
         graph.seal();
       },
       std::runtime_error);

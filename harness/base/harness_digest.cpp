@@ -16,12 +16,6 @@ std::string digest_in(const std::map<std::string, std::string>& digests, const s
   return found == digests.end() ? std::string(digits, '0') : found->second;
 }
 
-/// Zeros where there is no such problem.
-std::string digest_of_problem(const std::string& id) {
-  const auto digests = problem_digests_of(REKERNEL_SOURCE_DIR);
-  return digest_in(digests ? *digests : std::map<std::string, std::string>{}, id);
-}
-
 }  // namespace
 
 const HarnessDigests& harness_digests() {
@@ -31,14 +25,14 @@ const HarnessDigests& harness_digests() {
   return digests;
 }
 
-std::string harness_digest(const std::string& problem, const std::vector<std::string>& references) {
+std::string harness_digest(const std::string& of_problem,
+                           const std::vector<std::string>& references) {
   const HarnessDigests& own = harness_digests();
   std::string of_references;
   for (const std::string& id : std::set<std::string>(references.begin(), references.end())) {
     of_references += id + " " + digest_in(own.references, id) + "\n";
   }
-  return own.judge + "-" + digest_of_problem(problem) + "-" +
-         sha256_hex(of_references).substr(0, digits);
+  return own.judge + "-" + of_problem + "-" + sha256_hex(of_references).substr(0, digits);
 }
 
 std::vector<std::string> differing_sources(const HarnessDigests& one, const HarnessDigests& other) {

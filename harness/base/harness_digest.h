@@ -12,10 +12,10 @@ namespace rekernel {
 const HarnessDigests& harness_digests();
 
 /// What every result carries, so that times taken by different judges can be told apart: digests of
-/// the judge, of the problem and of the references, joined by hyphens. What is added for other
-/// problems or references changes none of the three. A problem's is of its file as it is now, since
-/// the program reads that when it runs; zeros where there is none.
-std::string harness_digest(const std::string& problem, const std::vector<std::string>& references);
+/// the judge, of the problem (`of_problem`, digest_of_problem()) and of the references, joined by
+/// hyphens. What is added for other problems or references changes none of the three.
+std::string harness_digest(const std::string& of_problem,
+                           const std::vector<std::string>& references);
 
 /// "the judge", "reference cudnn_fp32": what has another digest in the other.
 std::vector<std::string> differing_sources(const HarnessDigests& one, const HarnessDigests& other);

@@ -6,9 +6,11 @@
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
+#include "harness/cli/problem.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/measuring/bench.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
 #include "harness/project/root.h"
 #include "harness/records/report.h"
@@ -46,12 +48,13 @@ Page bench_page() {
   page.description =
       "Judges and times kernels of generated/ beside the libraries' references, interleaved on one "
       "GPU, and prints them as the table of README.md.";
-  page.takes({"problem", "PROBLEM|KERNEL",
+  page.takes({"name", "PROBLEM|KERNEL",
               "problems whose kernels to bench, or kernels as "
               "PROBLEM/NAME; all by default",
               Count::any},
              list_value("NAME", {Names::problem, Names::kernel}));
   page.examples = {{"rekernel bench softmax matmul_fp32/promoted_sums --record"}};
+  add_problem_option(page.group("Measuring"));
   page.group("Measuring")
       .add_options()("samples", whole_number(10, 10000)->default_value(60), "timed samples each")(
           "pytorch", one_of({"auto", "on", "off"})->default_value("auto"),
@@ -65,11 +68,45 @@ Page bench_page() {
   return page;
 }
 
+/// Kernels of problems from elsewhere lie in folders of their own.
+Result<std::vector<Candidate>> benched_candidates(const ParsedArguments& parsed,
+                                                  const std::filesystem::path& root) {
+  const std::vector<std::string> names = parsed.has("name")
+                                             ? parsed.get<std::vector<std::string>>("name")
+                                             : std::vector<std::string>{};
+  if (!parsed.has("problem")) return committed_candidates(root, names);
+  if (names.empty()) return Error{"bench: expected the kernels' folders with --problem"};
+  return named_candidates(names);
+}
+
+const Problem* first_strangers(const std::vector<Candidate>& candidates) {
+  for (const Candidate& candidate : candidates) {
+    const Problem* problem = find_problem(candidate.problem);
+    if (is_strangers(*problem)) return problem;
+  }
+  return nullptr;
+}
+
+Result<Ok> check_strangers(const std::vector<Candidate>& candidates,
+                           const ParsedArguments& parsed) {
+  const Problem* problem = first_strangers(candidates);
+  if (problem && parsed.flag("record")) {
+    return Error{"--record: results/ keeps the results of the project's problems alone, and '" +
+                 problem->id + "' lies elsewhere: expected its file in ops/problems, or --json"};
+  }
+  if (problem && parsed.get<std::string>("pytorch") == "on") {
+    return Error{"--pytorch on: " + not_timed_in_pytorch(*problem)};
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 int bench_command(const Arguments& arguments) {
   const ParsedArguments parsed = parse_arguments(arguments, bench_page());
   if (parsed.exit_status) return *parsed.exit_status;
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
   if (parsed.flag("record")) {
     if (const auto own = own_project(); !own) return bad_input(own.error());
   }
@@ -79,17 +116,19 @@ int bench_command(const Arguments& arguments) {
   const std::string pytorch = parsed.get<std::string>("pytorch");
 
   const std::filesystem::path root = project_root();
-  const std::vector<std::string> problems = parsed.has("problem")
-                                                ? parsed.get<std::vector<std::string>>("problem")
-                                                : std::vector<std::string>{};
-  Result<std::vector<Candidate>> candidates = committed_candidates(root, problems);
+  Result<std::vector<Candidate>> candidates = benched_candidates(parsed, root);
   if (!candidates) return bad_input(candidates.error());
+  if (const Result<Ok> possible = check_strangers(*candidates, parsed); !possible) {
+    return bad_input(possible.error());
+  }
   Result<std::vector<int>> devices = chosen_devices(parsed);
   if (!devices) return bad_input(devices.error());
   bench_options.devices = std::move(*devices);
-  bench_options.pytorch = pytorch != "off" && pytorch_is_installed();
-  bench_options.without_pytorch =
-      pytorch == "off" ? "--pytorch off" : "python3 here cannot import torch";
+  const Problem* strangers = first_strangers(*candidates);
+  bench_options.pytorch = pytorch != "off" && !strangers && pytorch_is_installed();
+  bench_options.without_pytorch = pytorch == "off" ? "--pytorch off"
+                                  : strangers      ? not_timed_in_pytorch(*strangers)
+                                                   : "python3 here cannot import torch";
   if (pytorch == "on" && !bench_options.pytorch) {
     return bad_input({"--pytorch on: python3 here cannot import torch"});
   }

@@ -8,6 +8,7 @@
 #include "harness/candidate/library_kernels.h"
 #include "harness/capture/capture.h"
 #include "harness/cli/command.h"
+#include "harness/cli/problem.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
@@ -54,20 +55,21 @@ std::string made_text(const Candidate& candidate, const fs::path& folder) {
 
 Page capture_page() {
   Page page;
-  page.usage = "PROBLEM [options] -- PROGRAM.py";
+  page.usage = "[PROBLEM] [options] -- PROGRAM.py";
   page.description =
       "Runs a Python program on the problem's inputs, records what it launches on the GPU, makes a "
       "candidate of it, and judges and times that. harness/CAPTURE.md says what can be captured.";
-  page.takes({"problem", "PROBLEM", "what the program solves", Count::one},
+  page.takes({"of", "PROBLEM", "what the program solves; left out with --problem FILE", Count::one},
              text_value("PROBLEM", {Names::problem}));
   page.takes({"program", "PROGRAM",
               "a Python program: KernelBench's ModelNew, GPU MODE's "
               "custom_kernel, or a function of the problem's inputs",
-              Count::one},
+              Count::optional},
              text_value("PROGRAM", {Names::file}));
   page.examples = {
       {"rekernel capture softmax -- tests/capture/honest/eager_softmax.py"},
       {"rekernel capture softmax --no-evaluate -- tests/capture/honest/compile_softmax.py"}};
+  add_problem_option(page.group("Candidate"));
   page.group("Candidate")
       .add_options()("function", text_value("NAME"),
                      "which function, where the program has several")(
@@ -91,11 +93,19 @@ Page capture_page() {
 int capture_command(const Arguments& arguments) {
   const ParsedArguments parsed = parse_arguments(arguments, capture_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  const Result<const Problem*> known = known_problem(parsed.get<std::string>("problem"));
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
+  // With --problem, the one word is the program.
+  const bool program_alone = !parsed.has("program") && taken->size() == 1;
+  if (!program_alone && !parsed.has("program")) {
+    return bad_input({"capture: expected PROGRAM; see rekernel help capture"});
+  }
+  const Result<const Problem*> known =
+      program_alone ? taken->front() : asked_problem(parsed, "of", *taken);
   if (!known) return bad_input(known.error());
   const Problem* problem = *known;
   CaptureRequest request;
-  request.program = parsed.get<std::string>("program");
+  request.program = parsed.get<std::string>(program_alone ? "of" : "program");
   if (parsed.has("function")) request.function = parsed.get<std::string>("function");
   request.name = parsed.has("name") ? parsed.get<std::string>("name") : name_from(request.program);
   request.device = parsed.get<int>("device");

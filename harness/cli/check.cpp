@@ -3,6 +3,7 @@
 
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
+#include "harness/cli/problem.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/explain/launch_use.h"
 #include "harness/explain/subject.h"
@@ -23,6 +24,7 @@ int check_command(const Arguments& arguments) {
       "directory", list_value("KERNEL", {Names::kernel, Names::problem, Names::folder}),
       "kernels as PROBLEM/NAME, problems or candidates' folders; every committed kernel by "
       "default")("json", po::bool_switch(), "print the findings as JSON");
+  add_problem_option(options);
   add_table_options(options);
   po::positional_options_description positional;
   positional.add("directory", -1);
@@ -31,6 +33,8 @@ int check_command(const Arguments& arguments) {
                       "rekernel check softmax/cluster_with_prefetch", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
 
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
   Result<std::vector<Candidate>> candidates =
       parsed.has("directory") ? named_candidates(parsed.get<std::vector<std::string>>("directory"))
                               : committed_candidates(project_root());

@@ -5,6 +5,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/problem.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/dataset/dataset_reader.h"
 #include "harness/evaluation/launcher.h"
@@ -46,6 +47,7 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
                  joined(words)};
   }
   if (arguments.flag("pytorch")) {
+    if (is_strangers(problem)) return Error{"--pytorch: " + not_timed_in_pytorch(problem)};
     if (!pytorch_is_installed()) return Error{"--pytorch: python3 here cannot import torch"};
     options.external_references = pytorch_ids(problem);
   }
@@ -62,11 +64,15 @@ Page evaluate_page() {
              text_value("KERNEL", {Names::kernel, Names::folder}));
   page.examples = {
       {"rekernel evaluate softmax/cluster_with_prefetch"},
-      {"rekernel evaluate generated/softmax/cluster_with_prefetch --reference all --json"}};
+      {"rekernel evaluate generated/softmax/cluster_with_prefetch --reference all --json"},
+      {"rekernel evaluate softmax/cluster_with_prefetch --problem "
+       "ops/problems/published/softmax.json",
+       "with a problem's file, which may lie anywhere"}};
   page.group("A row of a data set")
       .add_options()("from-dataset", text_value("DIR", {Names::folder}),
                      "a data set, of which one row is judged again")(
           "row", text_value("ID"), "the row's id or name: softmax/r4.i2.b1");
+  add_problem_option(page.group("Judging"));
   page.group("Judging").add_options()("seed", po::value<std::uint64_t>()->value_name("N"),
                                       "first of the inputs' seeds; fresh ones by default")(
       "own-sizes", po::bool_switch(),
@@ -125,6 +131,8 @@ Result<AskedCandidate> asked_candidate(const ParsedArguments& parsed) {
 int evaluate_command(const Arguments& arguments) {
   const ParsedArguments parsed = parse_arguments(arguments, evaluate_page());
   if (parsed.exit_status) return *parsed.exit_status;
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
   const Result<AskedCandidate> asked = asked_candidate(parsed);
   if (!asked) return bad_input(asked.error());
   const Candidate* const candidate = &asked->candidate;

@@ -3,6 +3,7 @@
 
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
+#include "harness/cli/problem.h"
 #include "harness/compile/compile.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/explain/explanation.h"
@@ -76,6 +77,7 @@ int explain_command(const Arguments& arguments) {
       "target", po::value<std::string>(),
       "of --ptx and --sass: sm_90a, say; the plan's by default")("json", po::bool_switch(),
                                                                  "print everything as JSON");
+  add_problem_option(options);
   add_table_options(options);
   po::positional_options_description positional;
   positional.add("what", -1);
@@ -93,6 +95,8 @@ int explain_command(const Arguments& arguments) {
         {"explain: expected a candidate folder, PROBLEM/NAME, or a search and the id "
          "of a candidate"});
   }
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
   Result<Subject> subject = find_subject(words);
   if (!subject) return bad_input(subject.error());
   if (parsed.flag("ptx") || parsed.flag("sass")) return print_listings(parsed, *subject);

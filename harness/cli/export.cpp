@@ -4,6 +4,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
+#include "harness/cli/problem.h"
 #include "harness/compile/compile_isolated.h"
 #include "harness/export/export.h"
 #include "harness/gpu/choice.h"
@@ -168,6 +169,7 @@ int export_command(const Arguments& arguments) {
       "with cubin, machine code for this architecture alone; may be repeated")(
       "unjudged", po::bool_switch(),
       "also what nobody judged: every file of the export then says so");
+  add_problem_option(options);
   po::positional_options_description positional;
   positional.add("kernel", 1);
   const ParsedArguments parsed = parse_arguments(
@@ -177,6 +179,8 @@ int export_command(const Arguments& arguments) {
   if (!parsed.has("kernel") || !parsed.has("to")) {
     return bad_input({"export: expected a kernel, and --to cpp or --to pytorch"});
   }
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
   return export_candidate(parsed);
 }
 

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 
 #include "harness/cli/command.h"
 #include "harness/cli/commands.h"
 #include "harness/gpu/identity.h"
+#include "harness/problems/catalog.h"
+#include "harness/project/root.h"
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/window.h"
 
@@ -69,6 +72,8 @@ int run(const Words& words) {
 int main(int argc, char** argv) {
   rekernel::number_gpus_by_bus();
   try {
+    const std::filesystem::path project = rekernel::project_around();
+    if (!project.empty()) rekernel::read_problems_of(project);
     return rekernel::after_output(run({argv + 1, argv + argc}));
   } catch (const std::exception& error) {
     return rekernel::bad_input(rekernel::Error{error.what()});

@@ -3,6 +3,8 @@
 #include "harness/candidate/code.h"
 #include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
+#include "harness/cli/problem.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/project/scaffold_in_axes.h"
 #include "harness/terminal/arguments.h"
@@ -14,23 +16,34 @@ namespace po = boost::program_options;
 
 int new_command(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("problem", text_value("PROBLEM", {Names::problem}), "problem id")(
+  options.add_options()("of", text_value("PROBLEM", {Names::problem}),
+                        "problem id; left out with --problem FILE")(
       "name", po::value<std::string>(), "name of the candidate: a-z, 0-9 and _")(
       "into", po::value<std::string>(), "folder to make it in; generated/PROBLEM by default")(
       "in-axes", po::bool_switch(),
       "write its plan in axes, for any sizes of the problem, where the made code is for such");
+  add_problem_option(options);
   po::positional_options_description positional;
-  positional.add("problem", 1).add("name", 1);
+  positional.add("of", 1).add("name", 1);
   const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel new PROBLEM NAME [options]",
-                      "rekernel new softmax my_softmax", options, positional);
+      parse_arguments(arguments, "rekernel new [PROBLEM] NAME [options]",
+                      "rekernel new softmax my_softmax\n"
+                      "  rekernel new rmsnorm my_rmsnorm --into . --problem "
+                      "ops/problems/kernelbench1/rmsnorm.json",
+                      options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("problem") || !parsed.has("name")) {
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
+  // With --problem, the one word is the name.
+  const bool name_alone = parsed.has("of") && !parsed.has("name") && taken->size() == 1;
+  if (!name_alone && !parsed.has("name")) {
     return bad_input({"new: expected a problem and a name"});
   }
-  const Result<const Problem*> problem = known_problem(parsed.get<std::string>("problem"));
+  const Result<const Problem*> problem =
+      name_alone ? taken->front() : asked_problem(parsed, "of", *taken);
   if (!problem) return bad_input(problem.error());
-  Candidate candidate = scaffold_candidate(**problem, parsed.get<std::string>("name"));
+  Candidate candidate =
+      scaffold_candidate(**problem, parsed.get<std::string>(name_alone ? "of" : "name"));
   const std::string plan = candidate_json(candidate);
   // The name comes from the command line: let the one validation judge it.
   if (auto valid = parse_candidate(plan, candidate.program.source, "new"); !valid) {
@@ -47,6 +60,9 @@ int new_command(const Arguments& arguments) {
   std::filesystem::path parent;
   if (parsed.has("into")) {
     parent = parsed.get<std::string>("into");
+  } else if (is_strangers(**problem)) {
+    return bad_input(
+        {"new: " + (*problem)->id + " is no problem of the project: expected --into FOLDER"});
   } else {
     const Result<std::filesystem::path> root = own_project();
     if (!root) return bad_input({root.error().message + ", or --into FOLDER"});

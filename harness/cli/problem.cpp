@@ -1,5 +1,6 @@
 #include "harness/cli/problem.h"
 
+#include "harness/candidate/known_problem.h"
 #include "harness/gpu/identity.h"
 #include "harness/problems/catalog.h"
 
@@ -20,6 +21,31 @@ Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parse
     problems.push_back(problem);
   }
   return problems;
+}
+
+void add_problem_option(boost::program_options::options_description& options) {
+  options.add_options()("problem", list_value("FILE", {Names::file, Names::folder}),
+                        "a problem of your own: its file, or a folder of such files");
+}
+
+Result<std::vector<const Problem*>> take_problems(const ParsedArguments& parsed) {
+  std::vector<const Problem*> taken;
+  if (!parsed.has("problem")) return taken;
+  for (const std::string& place : parsed.get<std::vector<std::string>>("problem")) {
+    const Result<std::vector<const Problem*>> added = add_problems(place);
+    if (!added) return Error{"--problem " + added.error().message};
+    taken.insert(taken.end(), added->begin(), added->end());
+  }
+  return taken;
+}
+
+Result<const Problem*> asked_problem(const ParsedArguments& parsed, const char* key,
+                                     const std::vector<const Problem*>& taken) {
+  if (parsed.has(key)) return known_problem(parsed.get<std::string>(key));
+  if (taken.size() == 1) return taken.front();
+  return Error{taken.empty() ? "expected PROBLEM, or --problem FILE"
+                             : "--problem names " + std::to_string(taken.size()) +
+                                   " problems: expected PROBLEM, one of them"};
 }
 
 Result<GpuLock> locked_gpu(int ordinal, Progress& progress) {

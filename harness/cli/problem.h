@@ -15,6 +15,16 @@ namespace rekernel {
 Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed,
                                                     const std::string& command);
 
+/// `--problem FILE` for a command: problems that no project has.
+void add_problem_option(boost::program_options::options_description& options);
+
+/// Makes known what that option names, before anything asks for a problem.
+Result<std::vector<const Problem*>> take_problems(const ParsedArguments& parsed);
+
+/// The problem that a command is for: its argument `key`, or else the one that --problem names.
+Result<const Problem*> asked_problem(const ParsedArguments& parsed, const char* key,
+                                     const std::vector<const Problem*>& taken);
+
 /// Waits until no other `rekernel` has the GPU, and says who has it.
 Result<GpuLock> locked_gpu(int ordinal, Progress& progress);
 

@@ -236,6 +236,10 @@ int search_command(const Arguments& arguments) {
     return bad_input(checked.error());
   }
 
+  if (parsed.has("problem")) {
+    const Result<std::string> problem = named_problem(parsed, parsed.get<std::string>("name"));
+    if (!problem) return bad_input(problem.error());
+  }
   const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("name"));
   if (parsed.flag("status")) return print_status(parsed, path);
   if (const Result<fs::path> own = own_project(); !own && path != parsed.get<std::string>("name")) {

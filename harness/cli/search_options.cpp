@@ -34,6 +34,19 @@ constexpr std::array endpoint_options = {"base-url", "key-variable", "ask-as",  
                                          "body",     "timeout",      "ca-file",     "limit-field",
                                          "price",    "endpoints",    "concurrency", "stream"};
 
+/// Whether it names a problem's file and no problem.
+bool is_problem_file(const std::string& name) {
+  return name.ends_with(".json") || name.find('/') != std::string::npos;
+}
+
+/// A search keeps its problem's id, and no file of a problem that is no project's.
+bool is_kept(const GivenOption& option) {
+  const bool file =
+      option.name == "problem" && !option.values.empty() && is_problem_file(option.values.front());
+  return !file && std::find(recorded_options.begin(), recorded_options.end(), option.name) !=
+                      recorded_options.end();
+}
+
 /// What to do instead of giving the option to --resume.
 std::string instead_of(const std::string& option) {
   constexpr std::array extensible = {"rounds", "token-budget", "notes"};
@@ -141,7 +154,11 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
     if (!loaded) return loaded.error();
     file = std::move(*loaded);
   }
-  if (parsed.has("problem")) file.problem = parsed.get<std::string>("problem");
+  if (parsed.has("problem")) {
+    Result<std::string> id = named_problem(parsed, parsed.get<std::string>("name"));
+    if (!id) return id.error();
+    file.problem = *std::move(id);
+  }
   if (parsed.has("notes")) file.notes = parsed.get<std::string>("notes");
   const std::string& replies = parsed.get<std::string>("replies");
   if (file.replies.empty()) file.replies = replies;
@@ -275,10 +292,8 @@ std::string resuming_command(const ParsedArguments& parsed, bool continued) {
   const bool goes_on_by_file = parsed.has("continue") && !continued;
   if (!goes_on_by_file) command += " --resume";
   for (const GivenOption& option : parsed.options) {
-    const auto& recorded = recorded_options;
     const bool left_out =
-        option.name == "resume" || (option.name == "continue" && continued) ||
-        std::find(recorded.begin(), recorded.end(), option.name) != recorded.end();
+        option.name == "resume" || (option.name == "continue" && continued) || is_kept(option);
     if (left_out) continue;
     if (option.values.empty()) command += " --" + option.name;
     for (const std::string& value : option.values) {
@@ -291,9 +306,25 @@ std::string resuming_command(const ParsedArguments& parsed, bool continued) {
   return command;
 }
 
+Result<std::string> named_problem(const ParsedArguments& parsed, const fs::path& path) {
+  const std::string& name = parsed.get<std::string>("problem");
+  if (!is_problem_file(name)) return name;
+  const Result<std::vector<const Problem*>> added = add_problems(name);
+  if (!added) return Error{"--problem " + added.error().message};
+  if (added->size() != 1) return Error{"--problem " + name + ": expected one problem's file"};
+  const Problem& problem = *added->front();
+  if (!is_strangers(problem) || is_problem_file(path.string()) || path.extension() == ".jsonl") {
+    return problem.id;
+  }
+  return Error{"--problem " + name + ": trajectories/ keeps searches for the project's problems: " +
+               "expected NAME to be a file's path, as ./" + path.string() + ".jsonl"};
+}
+
 Result<Ok> check_search_options(const ParsedArguments& parsed) {
   for (const char* option : recorded_options) {
     if (!resumes(parsed) || !parsed.given(option)) continue;
+    const bool problem = option == std::string_view("problem");
+    if (problem && is_problem_file(parsed.get<std::string>(option))) continue;
     return Error{std::string("--") + option +
                  ": expected no such option with --resume, which keeps what is recorded" +
                  instead_of(option)};

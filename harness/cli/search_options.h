@@ -24,6 +24,10 @@ std::string resuming_command(const ParsedArguments& parsed, bool continued);
 /// Rejects options that would be ignored.
 Result<Ok> check_search_options(const ParsedArguments& parsed);
 
+/// The id of the problem that --problem names; where that is a file, its problem is known from then
+/// on. A search for such a problem, at `path`, must be no file of the project's.
+Result<std::string> named_problem(const ParsedArguments& parsed, const std::filesystem::path& path);
+
 /// What a search works with: the header, and for --replies openai how the models are asked.
 struct ChosenSearch {
   Header header;

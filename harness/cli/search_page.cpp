@@ -12,8 +12,10 @@ po::typed_value<std::int64_t>* number() { return po::value<std::int64_t>()->valu
 
 void add_search_itself(Page& page) {
   page.group("Problem and goal")
-      .add_options()("problem", text_value("PROBLEM", {Names::problem}),
-                     "what to write kernels for")(
+      .add_options()("problem", text_value("PROBLEM", {Names::problem, Names::file}),
+                     "what to write kernels for: an id, or a file of your own problem; such a "
+                     "search is a file of its own too (NAME is its path), and needs the option "
+                     "again with --resume")(
           "target", text_value("GPU"), "GPU that the prompts speak of: h200 (default) or l40s")(
           "seed", list_value("KERNEL", {Names::kernel, Names::folder}), "a kernel to start from")(
           "reference", list_value("ID"),

@@ -6,6 +6,7 @@
 #include "harness/base/utf8.h"
 #include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
+#include "harness/cli/problem.h"
 #include "harness/explain/problem_page.h"
 #include "harness/explain/subject.h"
 #include "harness/plan/plan_texts.h"
@@ -108,6 +109,7 @@ int show_command(const Arguments& arguments) {
                         "'plan': the keys of kernel.json")("json", po::bool_switch(),
                                                            "print it as JSON; of 'plan', the JSON "
                                                            "Schema");
+  add_problem_option(options);
   add_table_options(options);
   po::positional_options_description positional;
   positional.add("what", 1);
@@ -115,7 +117,10 @@ int show_command(const Arguments& arguments) {
       arguments, "rekernel show WHAT [options]",
       "rekernel show softmax\n  rekernel show softmax/cluster_with_prefetch", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
+  const Result<std::vector<const Problem*>> taken = take_problems(parsed);
+  if (!taken) return bad_input(taken.error());
   if (!parsed.has("what")) {
+    if (taken->size() == 1) return show_problem(parsed, *taken->front());
     return bad_input({"show: expected a problem, PROBLEM/KERNEL, a folder or 'plan'"});
   }
   return show(parsed, parsed.get<std::string>("what"));

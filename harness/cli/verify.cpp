@@ -286,6 +286,7 @@ int verify_command(const Arguments& arguments) {
                       "rekernel verify origin/main --comment comment.md", options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.has("base")) {
+    read_problems_of_program();
     const Result<PullRequestOptions> asked = pull_request_options(parsed);
     if (!asked) return bad_input(asked.error());
     const Result<PullRequestFindings> found = examine_pull_request(project_root(), *asked);

@@ -6,6 +6,7 @@
 #include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/problems/catalog.h"
 #include "harness/problems/sizes.h"
 
 namespace rekernel {
@@ -110,9 +111,10 @@ void RemoteRunner::lend(const Buffers& buffers, Access access) {
 }
 
 Result<int> RemoteRunner::load(const Candidate& candidate, const CompiledProgram& code) {
-  const Fields answer = ask({"load", candidate_json(candidate), code_fields(candidate.program),
-                             to_fields(CompileOutcome{code, Status::compile_failed, {}}),
-                             boost::json::serialize(to_json(candidate.sizes))});
+  const Fields answer =
+      ask({"load", candidate_json(candidate), code_fields(candidate.program),
+           to_fields(CompileOutcome{code, Status::compile_failed, {}}),
+           boost::json::serialize(to_json(candidate.sizes)), problem_fields(candidate.problem)});
   if (answer.size() != 2) throw RunnerFailure(*this, {Status::crashed, "a malformed answer"});
   if (answer[0] != "ok") return Error{answer[1]};
   return static_cast<int>(number(answer[1]).value_or(0));
@@ -126,7 +128,7 @@ Result<Ok> RemoteRunner::reload(int subject) {
 
 Result<RemoteRunner::Reference> RemoteRunner::make_reference(const std::string& problem,
                                                              const std::string& id) {
-  const Fields answer = ask({"reference", problem, id});
+  const Fields answer = ask({"reference", problem, id, problem_fields(problem)});
   if (answer[0] != "ok" || answer.size() != 3) return Error{answer.back()};
   return Reference{static_cast<int>(number(answer[1]).value_or(0)), answer[2]};
 }

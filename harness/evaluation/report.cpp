@@ -8,6 +8,7 @@
 #include "harness/base/json_fields.h"
 #include "harness/candidate/candidate.h"
 #include "harness/candidate/code.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 
@@ -84,7 +85,7 @@ EvaluationReport blank_report(const Candidate& candidate) {
 std::string present_judge(const Evaluation& evaluation) {
   std::vector<std::string> references;
   for (const ReferenceResult& one : evaluation.references) references.push_back(one.id);
-  return harness_digest(evaluation.problem, references);
+  return harness_digest(digest_of_problem(evaluation.problem), references);
 }
 
 void note_judge(Evaluation& evaluation) { evaluation.harness = present_judge(evaluation); }

@@ -8,6 +8,7 @@
 #include "harness/base/fields.h"
 #include "harness/base/json_fields.h"
 #include "harness/candidate/code.h"
+#include "harness/problems/catalog.h"
 #include "harness/problems/sizes.h"
 
 namespace rekernel {
@@ -75,13 +76,15 @@ Result<EvaluateOptions> evaluate_options_from_json(JsonReader reader) {
 std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options) {
   boost::json::object request{{"options", to_json(options)}, {"plan", candidate_json(candidate)}};
   if (!candidate.sizes.empty()) request["sizes"] = to_json(candidate.sizes);
-  return joined_fields({boost::json::serialize(request), code_fields(candidate.program)});
+  return joined_fields({boost::json::serialize(request), code_fields(candidate.program),
+                        problem_fields(candidate.problem)});
 }
 
 Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
                                                     const std::string& where) {
   const std::optional<Fields> fields = split_fields(bytes);
-  if (!fields || fields->size() != 2) return Error{where + ": it did not arrive in whole"};
+  if (!fields || fields->size() != 3) return Error{where + ": it did not arrive in whole"};
+  if (auto adopted = adopt_problem((*fields)[2], where); !adopted) return adopted.error();
   Result<boost::json::value> json = parse_json((*fields)[0], where);
   if (!json) return json.error();
   JsonReader reader(where, *json);

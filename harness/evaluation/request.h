@@ -67,7 +67,8 @@ struct RequestedEvaluation {
   EvaluateOptions options;
 };
 
-/// Both as fields, for another process or machine.
+/// Both as fields, for another process or machine, with the problem that the candidate is for: the
+/// reader knows that problem from then on, whatever it finds on disk.
 std::string evaluation_request(const Candidate& candidate, const EvaluateOptions& options);
 Result<RequestedEvaluation> read_evaluation_request(std::string_view bytes,
                                                     const std::string& where);

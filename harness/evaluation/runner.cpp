@@ -83,10 +83,14 @@ class Runner {
     const Fields& fields = request.fields;
     const std::string verb = fields.empty() ? "" : fields[0];
     if (verb == "map") return map(request);
-    if (verb == "load" && fields.size() == 5) {
+    if (verb == "load" && fields.size() == 6) {
+      know_problem(fields[5]);
       return load(fields[1], fields[2], fields[3], sizes_in(fields[4]));
     }
-    if (verb == "reference" && fields.size() == 3) return make_reference(fields[1], fields[2]);
+    if (verb == "reference" && fields.size() == 4) {
+      know_problem(fields[3]);
+      return make_reference(fields[1], fields[2]);
+    }
     if (verb == "reload" && fields.size() == 2) return reload(subject(fields[1]));
     if (verb == "matrix rate" && fields.size() == 3) {
       return measure_matrix_rate(fields[1], number(fields[2]));
@@ -113,6 +117,12 @@ class Runner {
       memory_.push_back({std::move(allocation), std::move(mapping)});
     }
     say({"ok"});
+  }
+
+  static void know_problem(const std::string& fields) {
+    if (auto adopted = adopt_problem(fields, "runner"); !adopted) {
+      throw std::runtime_error(adopted.error().message);
+    }
   }
 
   static Sizes sizes_in(const std::string& text) {

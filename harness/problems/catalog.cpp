@@ -1,12 +1,19 @@
 #include "harness/problems/catalog.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
+#include "harness/base/fields.h"
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/base/judging_sources.h"
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/problems/problem_file.h"
@@ -17,8 +24,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path& problems_folder() {
-  static const fs::path folder = fs::path(REKERNEL_SOURCE_DIR) / "ops" / "problems";
+constexpr std::size_t max_file_bytes = 4u << 20;
+
+fs::path problems_below(const fs::path& project) { return project / "ops" / "problems"; }
+
+fs::path& problems_folder() {
+  static fs::path folder = problems_below(REKERNEL_SOURCE_DIR);
   return folder;
 }
 
@@ -59,6 +70,94 @@ Store& store() {
   return one;
 }
 
+/// Problems that no file of the project says. They stay: others hold on to them.
+class AddedProblems {
+ public:
+  const Problem* find(std::string_view id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+  }
+
+  const Problem* add(Problem problem) {
+    const std::lock_guard lock(mutex_);
+    const Problem& kept = problems_.emplace_back(std::move(problem));
+    by_id_[kept.id] = &kept;
+    return &kept;
+  }
+
+  std::vector<const Problem*> all() {
+    const std::lock_guard lock(mutex_);
+    std::vector<const Problem*> problems;
+    for (const auto& [id, problem] : by_id_) problems.push_back(problem);
+    return problems;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Problem> problems_;
+  std::map<std::string, const Problem*, std::less<>> by_id_;
+};
+
+AddedProblems& added_problems() {
+  static AddedProblems one;
+  return one;
+}
+
+const Problem* find_in_project(std::string_view id) {
+  for (const fs::path& file : problem_files()) {
+    if (file.stem() != id) continue;
+    const Result<Problem>& problem = store().at(file);
+    return problem ? &*problem : nullptr;
+  }
+  return nullptr;
+}
+
+/// What a file calls its problem: the file's own name need not say it.
+std::string id_in(std::string_view text, const fs::path& file) {
+  const Result<boost::json::value> json = parse_json(text, file.string());
+  const boost::json::object* object = json ? json->if_object() : nullptr;
+  const boost::json::value* id = object ? object->if_contains("id") : nullptr;
+  return id && id->is_string() ? std::string(id->get_string()) : file.stem().string();
+}
+
+Result<const Problem*> add_problem(const fs::path& file) {
+  if (file.extension() == ".py") {
+    return Error{file.string() + ": a Python program: `rekernel problem import " + file.string() +
+                 "` makes a problem's file of it"};
+  }
+  Result<std::string> text = read_file(file, max_file_bytes);
+  if (!text) return text.error();
+  const std::string id = id_in(*text, file);
+  Result<Problem> problem = parse_problem(*text, file.string(), id, std::string(strangers_group));
+  if (!problem) return problem.error();
+  const Problem* known = find_problem(id);
+  if (known && problem_digest(known->text) == problem_digest(*text)) return known;
+  if (known) {
+    return Error{file.string() + ": id: '" + id + "' is another problem of " +
+                 (is_strangers(*known) ? std::string("a file that was named before")
+                                       : problems_folder().string()) +
+                 ": expected an id of its own"};
+  }
+  return added_problems().add(*std::move(problem));
+}
+
+Result<std::vector<fs::path>> files_of(const fs::path& file_or_folder) {
+  std::error_code failure;
+  if (!fs::is_directory(file_or_folder, failure)) return std::vector<fs::path>{file_or_folder};
+  std::vector<fs::path> files;
+  for (fs::directory_iterator it(file_or_folder, failure), end; !failure && it != end;
+       it.increment(failure)) {
+    if (it->path().extension() == ".json") files.push_back(it->path());
+  }
+  if (failure) return Error{file_or_folder.string() + ": cannot be read: " + failure.message()};
+  if (files.empty()) {
+    return Error{file_or_folder.string() + ": expected problems' files (.json) in it"};
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 struct Whole {
   std::vector<Problem> problems;
   std::vector<Error> errors;
@@ -83,6 +182,7 @@ const Whole& whole() {
       else
         read.errors.push_back(problem.error());
     }
+    for (const Problem* problem : added_problems().all()) read.problems.push_back(*problem);
     std::sort(read.problems.begin(), read.problems.end(), comes_first);
     return read;
   }();
@@ -90,6 +190,15 @@ const Whole& whole() {
 }
 
 }  // namespace
+
+void read_problems_of(const fs::path& project) {
+  std::error_code ignored;
+  if (fs::is_directory(problems_below(project), ignored)) {
+    problems_folder() = problems_below(project);
+  }
+}
+
+void read_problems_of_program() { problems_folder() = problems_below(REKERNEL_SOURCE_DIR); }
 
 std::span<const Problem> catalog() { return whole().problems; }
 std::span<const Error> catalog_errors() { return whole().errors; }
@@ -111,12 +220,45 @@ std::vector<std::string> problem_groups() {
 }
 
 const Problem* find_problem(std::string_view id) {
-  for (const fs::path& file : problem_files()) {
-    if (file.stem() != id) continue;
-    const Result<Problem>& problem = store().at(file);
-    return problem ? &*problem : nullptr;
+  const Problem* added = added_problems().find(id);
+  return added ? added : find_in_project(id);
+}
+
+bool is_strangers(const Problem& problem) { return problem.group == strangers_group; }
+
+Result<std::vector<const Problem*>> add_problems(const fs::path& file_or_folder) {
+  const Result<std::vector<fs::path>> files = files_of(file_or_folder);
+  if (!files) return files.error();
+  std::vector<const Problem*> problems;
+  for (const fs::path& file : *files) {
+    const Result<const Problem*> problem = add_problem(file);
+    if (!problem) return problem.error();
+    problems.push_back(*problem);
   }
-  return nullptr;
+  return problems;
+}
+
+std::string problem_fields(std::string_view id) {
+  const Problem* problem = find_problem(id);
+  return problem ? joined_fields({problem->id, problem->group, problem->text}) : "";
+}
+
+Result<Ok> adopt_problem(std::string_view fields, const std::string& where) {
+  const std::optional<Fields> parts = split_fields(fields);
+  if (!parts || parts->size() != 3) return Error{where + ": the problem did not arrive in whole"};
+  const auto& [id, group, text] = std::tie((*parts)[0], (*parts)[1], (*parts)[2]);
+  const Problem* known = find_problem(id);
+  if (known && known->text == text && known->group == group) return Ok{};
+  Result<Problem> problem = parse_problem(text, where + ": problem " + id, id, group);
+  if (!problem) return problem.error();
+  added_problems().add(*std::move(problem));
+  return Ok{};
+}
+
+std::string digest_of_problem(std::string_view id) {
+  constexpr std::size_t digits = 16;
+  const Problem* problem = find_problem(id);
+  return problem ? problem_digest(problem->text) : std::string(digits, '0');
 }
 
 Error unknown_problem(std::string_view id) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,9 +11,16 @@
 
 namespace rekernel {
 
-/// Every problem whose file (ops/problems/<group>/<id>.json of this project) can be read, by group,
+/// Problems are read from this project's ops/problems, if it has such a folder, in place of those
+/// of the project that the program was built from. To be called before all that follows.
+void read_problems_of(const std::filesystem::path& project);
+/// Back to those that the program was built from: a pull request does not bring the problems by
+/// which it is judged.
+void read_problems_of_program();
+
+/// Every problem whose file (ops/problems/<group>/<id>.json of the project) can be read, by group,
 /// the published ones first, then by number in the benchmark that it comes from, then by id. Files
-/// are read at the first call, once.
+/// are read at the first call, once. Those that were added before it stand at their group's place.
 std::span<const Problem> catalog();
 
 /// The group that stands in the README and the report: its problems have references of libraries,
@@ -28,6 +36,25 @@ std::span<const Error> catalog_errors();
 
 /// Null where there is none. Reads that problem's file alone, at the first call.
 const Problem* find_problem(std::string_view id);
+
+/// The group of problems that were added: they lie in no project's ops/problems, and no project
+/// keeps results of theirs.
+inline constexpr std::string_view strangers_group = "elsewhere";
+bool is_strangers(const Problem& problem);
+
+/// Makes known, to this process, the problem of a file anywhere on disk, or those of a folder's
+/// `.json` files. What the project has already is taken from there; another problem of a known id
+/// is an error.
+Result<std::vector<const Problem*>> add_problems(const std::filesystem::path& file_or_folder);
+
+/// A problem for another process or machine, whatever that finds on disk; empty for an unknown id.
+std::string problem_fields(std::string_view id);
+/// From now on, this process knows that problem by its id. What find_problem() gave before stays
+/// valid.
+Result<Ok> adopt_problem(std::string_view fields, const std::string& where);
+
+/// problem_digest() of what is judged under this id; zeros where there is none.
+std::string digest_of_problem(std::string_view id);
 
 /// What to say where find_problem() finds none: why its file cannot be read, or that there is no
 /// such file, and which ones are called alike.

@@ -4,9 +4,6 @@
 
 namespace rekernel {
 
-namespace {
-
-/// Empty where the working directory is not in a project.
 std::filesystem::path project_around() {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -20,8 +17,6 @@ std::filesystem::path project_around() {
   }
   return {};
 }
-
-}  // namespace
 
 std::filesystem::path project_root() {
   std::filesystem::path around = project_around();

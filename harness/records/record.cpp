@@ -285,7 +285,7 @@ BenchRow bench_row(const Evaluation& evaluation,
 std::string present_judge(const BenchRow& row) {
   std::vector<std::string> references;
   for (const RecordedReference& one : row.references) references.push_back(one.id);
-  return harness_digest(row.problem, references);
+  return harness_digest(digest_of_problem(row.problem), references);
 }
 
 void note_device(Bench& bench, const EvaluationReport& report) {

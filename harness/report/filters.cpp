@@ -118,7 +118,8 @@ void add_kernel_filters(po::options_description& options) {
 }
 
 void add_filters(po::options_description& options) {
-  options.add_options()("problem", po::value<Words>()->composing(), "only this problem");
+  options.add_options()("problem", po::value<Words>()->composing(),
+                        "only this problem; the path of a file: a problem of your own");
   add_kernel_filters(options);
   options.add_options()("on", po::value<Words>()->composing(),
                         "only this device, by its name or its folder in results/ (h200)");
@@ -131,7 +132,11 @@ Result<Filters> chosen_filters(const ParsedArguments& parsed) {
   filters.kernels = words_of(parsed, "kernel");
   filters.devices = words_of(parsed, "on");
   for (std::string& id : filters.problems) {
-    if (id.find('/') != std::string::npos) {  // a kernel's name
+    if (id.ends_with(".json")) {  // the file of a problem, which need not be the project's
+      const Result<std::vector<const Problem*>> added = add_problems(id);
+      if (!added) return Error{"--problem " + added.error().message};
+      id = added->front()->id;
+    } else if (id.find('/') != std::string::npos) {  // a kernel's name
       const Result<std::filesystem::path> folder = candidate_folder(id);
       if (!folder) return folder.error();
       id = folder->parent_path().filename().string();

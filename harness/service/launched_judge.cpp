@@ -6,6 +6,7 @@
 #include "harness/compile/compile_isolated.h"
 #include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/records/signature.h"
 
 namespace rekernel::service {
@@ -87,13 +88,14 @@ std::string LaunchedJudge::device_name() const {
 }
 
 JudgeBackend::Identity LaunchedJudge::identity(const Task& task) const {
-  return {harness_digest(task.problem, references_of(task)),
+  return {harness_digest(digest_of_problem(task.problem), references_of(task)),
           task.tier == Tier::compile ? target_of(task) : device_name()};
 }
 
 Outcome LaunchedJudge::verdict(const Task& task, const Evaluation& evaluation,
                                const std::string& device, const std::string& toolchain) const {
-  const JudgedBy by{harness_digest(task.problem, references_of(task)), device, toolchain};
+  const JudgedBy by{harness_digest(digest_of_problem(task.problem), references_of(task)), device,
+                    toolchain};
   boost::json::object json = verdict_json(evaluation, task, by);
   if (!options_.signing_key.empty()) {
     const std::string statement = statement_of(evaluation, task, by);

@@ -69,7 +69,7 @@ TEST(Help, EveryCommandTellsUsageArgumentsExampleAndStatuses) {
 TEST(Help, PositionalArgumentsAreNoOptions) {
   const std::string help = help_program("bench --help").output;
   EXPECT_TRUE(help.starts_with("Usage: rekernel bench [PROBLEM|KERNEL…] [options]\n")) << help;
-  EXPECT_EQ(help.find("--problem"), std::string::npos) << help;
+  EXPECT_EQ(help.find("--name"), std::string::npos) << help;
   EXPECT_NE(help.find("\nArguments:\n  [PROBLEM|KERNEL…]  "), std::string::npos) << help;
 }
 

@@ -1,4 +1,5 @@
 #include "harness/base/harness_digest.h"
+#include "harness/problems/catalog.h"
 
 #include <gtest/gtest.h>
 
@@ -15,28 +16,31 @@ TEST(HarnessDigest, TheProgramCarriesTheCheckoutsDigests) {
 }
 
 TEST(HarnessDigest, ARowHasThoseOfJudgeProblemAndReferences) {
-  const std::string row = harness_digest("softmax", {"cudnn_softmax", "pytorch_eager"});
+  const std::string row =
+      harness_digest(digest_of_problem("softmax"), {"cudnn_softmax", "pytorch_eager"});
   EXPECT_TRUE(is_row_digest(row)) << row;
   const auto of_problems = problem_digests_of(REKERNEL_SOURCE_DIR);
   ASSERT_TRUE(of_problems.ok()) << of_problems.error().message;
   EXPECT_TRUE(row.starts_with(harness_digests().judge + "-" + of_problems->at("softmax") + "-"));
-  EXPECT_EQ(row, harness_digest("softmax", {"pytorch_eager", "cudnn_softmax", "pytorch_eager"}));
-  EXPECT_NE(row, harness_digest("layernorm", {"cudnn_softmax", "pytorch_eager"}));
-  EXPECT_NE(row, harness_digest("softmax", {"cudnn_softmax"}));
+  EXPECT_EQ(row, harness_digest(digest_of_problem("softmax"),
+                                {"pytorch_eager", "cudnn_softmax", "pytorch_eager"}));
+  EXPECT_NE(row,
+            harness_digest(digest_of_problem("layernorm"), {"cudnn_softmax", "pytorch_eager"}));
+  EXPECT_NE(row, harness_digest(digest_of_problem("softmax"), {"cudnn_softmax"}));
 }
 
 TEST(HarnessDigest, AProblemThatIsNotThereHasZeros) {
-  EXPECT_TRUE(harness_digest("no_such_problem", {})
+  EXPECT_TRUE(harness_digest(digest_of_problem("no_such_problem"), {})
                   .starts_with(harness_digests().judge + "-0000000000000000-"));
 }
 
 TEST(HarnessDigest, OneOfEverythingIsOfTheOldKind) {
   EXPECT_FALSE(is_row_digest("0e969499a7f0c9fd"));
   EXPECT_FALSE(is_row_digest(""));
-  std::string row = harness_digest("softmax", {});
+  std::string row = harness_digest(digest_of_problem("softmax"), {});
   row[0] = 'x';
   EXPECT_FALSE(is_row_digest(row));
-  row = harness_digest("softmax", {});
+  row = harness_digest(digest_of_problem("softmax"), {});
   row[16] = '0';
   EXPECT_FALSE(is_row_digest(row));
 }

@@ -9,6 +9,7 @@
 #include "harness/base/harness_digest.h"
 #include "harness/evaluation/report.h"
 #include "harness/evaluation/request.h"
+#include "harness/problems/catalog.h"
 
 namespace rekernel {
 namespace {
@@ -79,7 +80,8 @@ TEST(EvaluationReport, CarriesTheDeviceAndTheDigestOfItsReferences) {
   EvaluationReport report;
   report.evaluation = complete_evaluation();
   note_judge(report.evaluation);
-  EXPECT_EQ(report.evaluation.harness, harness_digest("softmax", {"cudnn_softmax"}));
+  EXPECT_EQ(report.evaluation.harness,
+            harness_digest(digest_of_problem("softmax"), {"cudnn_softmax"}));
   report.device.emplace();
   report.device->clock_khz = 1'980'000;
   report.device->memory_clock_khz = 3'201'000;

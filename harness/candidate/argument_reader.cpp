@@ -50,7 +50,7 @@ BytesArgument read_bytes(JsonReader reader, PlanContext& context) {
 }
 
 template <class Integer>
-ScalarArgument read_integer(JsonReader reader, PlanContext& context) {
+ScalarArgument read_integer(const JsonReader& reader, PlanContext& context) {
   return static_cast<Integer>(context.integer(
       std::move(reader), std::numeric_limits<Integer>::min(), std::numeric_limits<Integer>::max()));
 }

@@ -134,7 +134,8 @@ be an expression in quotes instead, and a launch or a memset may have a conditio
 Such a candidate is compiled again for each choice of sizes, with its `problem.h`. After its verdict, which is that of
 the problem's own sizes, it is judged at others, drawn again in each evaluation from the problem's `other_sizes` (the
 least ones, edges, ones, primes, any), and timed at up to three that are always the same. Right at all of them, it has
-the badge `any_size`. `rekernel check` reads and compiles it at some of them, without a GPU.
+the badge `any_size`. `rekernel check` reads and compiles it at some of them, without a GPU. `rekernel new --in-axes`
+makes such a plan.
 )page";
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST(Candidate, MessagesNamePlaceAndExpectation) {
                 "compile, workspace, launches");
   EXPECT_EQ(small_error("/launches/0/gird", "1"),
             place +
-                "launches[0]: unknown key \"gird\"; known: kernel, grid, block, cluster, "
+                "launches[0]: unknown key \"gird\"; known: when, kernel, grid, block, cluster, "
                 "dynamic_shared_bytes, cooperative, programmatic_launch, args");
   EXPECT_EQ(small_error("/launches/0/grid", "[1, -3]"),
             place + "launches[0].grid[1]: expected an integer from 1 to 65535, got -3");

@@ -21,7 +21,8 @@ TEST(ScaffoldInAxes, HasExpressionsForGridsAndWorkspaces) {
   EXPECT_NE(plan.find(R"("workspace": {"largest": "4 * rows", "total": "4 * rows"})"),
             std::string::npos)
       << plan;
-  EXPECT_NE(plan.find(R"("grid": ["ceil_div(rows * columns, 256)"])"), std::string::npos) << plan;
+  EXPECT_NE(plan.find(R"json("grid": ["ceil_div(rows * columns, 256)"])json"), std::string::npos)
+      << plan;
 }
 
 /// At the problem's own sizes it is the slow candidate; at others its blocks cover all elements.
@@ -58,13 +59,11 @@ TEST(ScaffoldInAxes, IsNoneWhereTheCodeIsForTheOwnSizesAlone) {
   const auto problem = [&](const std::string& size, const std::string& rest) {
     return *parse_problem(beginning + size + tensors + rest, "own.json", "own", "g");
   };
-  const std::string sum = R"("outputs": {"y": {"dtype": "f32", "shape": []}},
-      "definition": ["y = sum(i) x[i]"], "pytorch": "x.sum()",
-                    "tolerance" : "fp32"
-})";
+  const std::string sum = R"json("outputs": {"y": {"dtype": "f32", "shape": []}},
+      "definition": ["y = sum(i) x[i]"], "pytorch": "x.sum()", "tolerance": "fp32"})json";
   EXPECT_TRUE(scaffold_in_axes(problem("3000", sum), "slow"));
-// The long sum is cut into slices.
-EXPECT_FALSE(scaffold_in_axes(problem("100000000", sum), "slow"));
+  // The long sum is cut into slices.
+  EXPECT_FALSE(scaffold_in_axes(problem("100000000", sum), "slow"));
 }
 
 }  // namespace

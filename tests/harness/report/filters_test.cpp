@@ -84,7 +84,8 @@ TEST(Filters, ADeviceHasANameAndAFolder) {
 TEST(Filters, SayWhatDoesNotExistAndWhatIsExpected) {
   EXPECT_NE(error_of({"--problem", "softmaxx"}).find("softmax"), std::string::npos);
   EXPECT_TRUE(error_of({"--group", "x"}).starts_with("--group x: expected one of published, "));
-  EXPECT_EQ(error_of({"--badge", "x"}), "--badge x: expected one of strict, robust, deterministic, any_size");
+  EXPECT_EQ(error_of({"--badge", "x"}),
+            "--badge x: expected one of strict, robust, deterministic, any_size");
   EXPECT_TRUE(error_of({"--status", "x"}).starts_with("--status x: expected one of passed, "));
   EXPECT_TRUE(error_of({"--status", "x"}).ends_with(", forged_time"));
   PlacedBenches benches = two_devices();

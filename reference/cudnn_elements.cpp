@@ -47,8 +47,9 @@ cudnnReduceTensorOp_t operation_of(Reduction::Kind kind) {
 
 /// Elements as a matrix: no extent may exceed what an int holds.
 Extents matrix_of(std::int64_t elements) {
+  constexpr std::int64_t most_rows = 4096;
   std::int64_t rows = 1;
-  while (elements % 2 == 0 && rows < elements) {
+  while (elements % 2 == 0 && rows < most_rows) {
     rows *= 2;
     elements /= 2;
   }

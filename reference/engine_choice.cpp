@@ -148,6 +148,7 @@ std::string engine_key(const std::string& reference, const Problem& problem,
       key += " " + attribute.name + "=" + std::to_string(*value);
     }
   }
+  for (const std::string& statement : problem.formula) key += " | " + statement;
   return key + " | " + gpu_name + " | " + library_version;
 }
 

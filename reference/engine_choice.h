@@ -15,8 +15,8 @@
 
 namespace rekernel {
 
-/// What a remembered choice depends on: the reference, the problem with its sizes, the GPU and the
-/// library's version. Readable, so that a cache file explains itself.
+/// What a remembered choice depends on: the reference, the problem with its sizes and its
+/// definition, the GPU and the library's version. Readable, so that a cache file explains itself.
 std::string engine_key(const std::string& reference, const Problem& problem,
                        const std::string& gpu_name, const std::string& library_version);
 

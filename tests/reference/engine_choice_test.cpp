@@ -35,6 +35,9 @@ TEST_F(EngineChoice, KeyHoldsAllThatTheChoiceDependsOn) {
     if (attribute.name == "stride") attribute.value = std::int64_t{1};
   }
   EXPECT_NE(key_, engine_key("cudnn_fp32", dense, "NVIDIA H200", "9.19.0"));
+  Problem other = conv2d;
+  other.formula.back() += " + 1";
+  EXPECT_NE(key_, engine_key("cudnn_fp32", other, "NVIDIA H200", "9.19.0"));
 }
 
 TEST_F(EngineChoice, IsRecalledAfterItWasRemembered) {

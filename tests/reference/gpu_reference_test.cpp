@@ -22,9 +22,13 @@ struct ErrorRange {
   double least = 0;
   double most = 0;
 };
-std::optional<ErrorRange> range_of(const std::string& reference) {
-  if (reference.ends_with("_tf32")) return ErrorRange{5e-5, 2e-3};
-  if (reference.ends_with("_fp32")) return ErrorRange{0, 1e-5};
+std::optional<ErrorRange> range_of(const ReferenceInfo& info, const Problem& problem) {
+  // Elsewhere an engine without TF32 may be the fastest, and long sums in FP32 are less exact.
+  const bool published = problem.group == published_group;
+  if (info.id.ends_with("_tf32")) return ErrorRange{published ? 5e-5 : 0, 2e-3};
+  if (info.id.ends_with("_fp32")) {
+    return ErrorRange{0, published ? 1e-5 : problem.tolerance.rms_error_over_rms};
+  }
   return std::nullopt;
 }
 
@@ -36,12 +40,38 @@ T value_of(Result<T> result) {
 
 class GpuReference : public testing::TestWithParam<ReferenceInfo> {};
 
-std::vector<ReferenceInfo> all_references() {
-  std::vector<ReferenceInfo> all;
-  for (const Problem& problem : catalog()) {
-    for (const ReferenceInfo& info : references_of(problem.id)) all.push_back(info);
-  }
-  return all;
+/// One problem of each kind that libraries solve, beside the published ones: `bench` judges all.
+constexpr const char* of_each_kind[] = {"matmul_batched",
+                                        "matmul_transposed_both",
+                                        "matmul_bf16",
+                                        "matmul_fp8_rows",
+                                        "matvec",
+                                        "conv1d",
+                                        "conv3d_3x3x1",
+                                        "conv_depthwise2d_3x1",
+                                        "conv_pointwise2d",
+                                        "conv_transpose2d_grouped",
+                                        "conv_transpose3d_grouped_3x5x7",
+                                        "max_pool2d",
+                                        "avg_pool1d",
+                                        "avg_pool3d",
+                                        "log_softmax",
+                                        "softmax_backward",
+                                        "batchnorm",
+                                        "instancenorm",
+                                        "mean_middle",
+                                        "max_middle",
+                                        "elu",
+                                        "swish"};
+
+std::vector<ReferenceInfo> some_references() {
+  std::vector<ReferenceInfo> some;
+  const auto add = [&](const Problem& problem) {
+    for (const ReferenceInfo& info : references_of(problem)) some.push_back(info);
+  };
+  for (const Problem& problem : published_problems()) add(problem);
+  for (const char* id : of_each_kind) add(*find_problem(id));
+  return some;
 }
 
 TEST_P(GpuReference, ComputesTheProblem) {
@@ -59,7 +89,13 @@ TEST_P(GpuReference, ComputesTheProblem) {
                           properties);
   const CompiledProgram oracle = value_of(compiler.compile(problem.device_oracle, header, target));
   const Stream stream;
-  const InputBuffers inputs(problem, tools, Surroundings::hole);
+  std::optional<CompiledProgram> program;
+  std::optional<InputBuffers::Making> making;
+  if (!problem.making.steps.empty()) {
+    program = value_of(compiler.compile(problem.making, header, target));
+    making.emplace(InputBuffers::Making{*program, properties});
+  }
+  const InputBuffers inputs(problem, tools, Surroundings::hole, making ? &*making : nullptr);
   SubjectBuffers outputs(problem, {}, Surroundings::bands);
   Checker checker(problem, inputs, tools, oracle, {}, properties, stream);
   Bindings bindings = inputs.bindings();
@@ -67,6 +103,8 @@ TEST_P(GpuReference, ComputesTheProblem) {
 
   inputs.fill(1, nullptr, stream);
   auto reference = make_reference(info, problem, bindings, *device);
+  // Scales by row are Hopper's, and cuBLAS's from 12.9 on.
+  if (!reference && info.id == "cublas_fp8") GTEST_SKIP() << reference.error().message;
   ASSERT_TRUE(reference) << reference.error().message;
   RecordProperty("details", (*reference)->details());
   EXPECT_FALSE((*reference)->details().empty());
@@ -84,7 +122,7 @@ TEST_P(GpuReference, ComputesTheProblem) {
     }
     const ErrorStats errors = checker.measure_errors();
     EXPECT_EQ(errors.unwritten, 0);
-    if (const auto range = range_of(info.id)) {
+    if (const auto range = range_of(info, problem)) {
       EXPECT_GE(errors.rms / errors.truth_rms, range->least);
       EXPECT_LE(errors.rms / errors.truth_rms, range->most);
     } else {
@@ -98,7 +136,7 @@ TEST_P(GpuReference, ComputesTheProblem) {
   EXPECT_EQ((*again)->details(), (*reference)->details()) << "the choice was not remembered";
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuReference, testing::ValuesIn(all_references()),
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuReference, testing::ValuesIn(some_references()),
                          [](const testing::TestParamInfo<ReferenceInfo>& info) {
                            return info.param.problem + "_" + info.param.id;
                          });

@@ -47,7 +47,8 @@ struct PlainLibrary {
 
   Values operator()(const MatrixProduct& product) const {
     const GemmCall call = gemm_call(product);
-    if (const auto vector = gemv_call(call); vector && product.type == DType::f32) return multiplied(*vector);
+    if (const auto vector = gemv_call(call); vector && product.type == DType::f32)
+      return multiplied(*vector);
     Values result(static_cast<std::size_t>(call.batch * call.m * call.n),
                   std::numeric_limits<double>::quiet_NaN());
     const auto at = [](const GemmCall::Matrix& matrix, std::int64_t batch, std::int64_t row,

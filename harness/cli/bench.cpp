@@ -4,6 +4,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/candidate/known_problem.h"
 #include "harness/cli/command.h"
 #include "harness/cli/evaluators.h"
 #include "harness/cli/problem.h"
@@ -53,19 +54,40 @@ Page bench_page() {
               "PROBLEM/NAME; all by default",
               Count::any},
              list_value("NAME", {Names::problem, Names::kernel}));
-  page.examples = {{"rekernel bench softmax matmul_fp32/promoted_sums --record"}};
+  page.examples = {{"rekernel bench softmax matmul_fp32/promoted_sums --record"},
+                   {"rekernel bench --slow rmsnorm --json"}};
   add_problem_option(page.group("Measuring"));
+  page.group("Measuring")
+      .add_options()("slow", po::bool_switch(),
+                     "instead of kernels, the slow candidate of each problem, all by default: how "
+                     "fast are the references of a problem that has no kernel yet?");
   page.group("Measuring")
       .add_options()("samples", whole_number(10, 10000)->default_value(60), "timed samples each")(
           "pytorch", one_of({"auto", "on", "off"})->default_value("auto"),
           "time PyTorch too; auto: when python3 can import torch");
   add_device_options(page.group("Measuring"));
   page.group("Output").add_options()("record", po::bool_switch(),
-                                     "merge the rows into results/<gpu>/bench.json")(
-      "json", po::bool_switch(), "print the record as JSON");
+                                     "merge the rows into results/<gpu>/bench.json; with --slow, "
+                                     "slow.json")("json", po::bool_switch(),
+                                                  "print the record as JSON");
   add_wide_option(page.group("Output"));
   page.statuses[1] = "a kernel did not pass";
   return page;
+}
+
+Result<std::vector<Candidate>> slow_candidates(const std::vector<std::string>& ids) {
+  std::vector<Candidate> candidates;
+  if (ids.empty()) {
+    for (const Problem& problem : catalog()) {
+      candidates.push_back(scaffold_candidate(problem, slow_name));
+    }
+  }
+  for (const std::string& id : ids) {
+    const Result<const Problem*> problem = known_problem(id);
+    if (!problem) return Error{"--slow: " + problem.error().message};
+    candidates.push_back(scaffold_candidate(**problem, slow_name));
+  }
+  return candidates;
 }
 
 /// Kernels of problems from elsewhere lie in folders of their own.
@@ -74,6 +96,7 @@ Result<std::vector<Candidate>> benched_candidates(const ParsedArguments& parsed,
   const std::vector<std::string> names = parsed.has("name")
                                              ? parsed.get<std::vector<std::string>>("name")
                                              : std::vector<std::string>{};
+  if (parsed.flag("slow")) return slow_candidates(names);
   if (!parsed.has("problem")) return committed_candidates(root, names);
   if (names.empty()) return Error{"bench: expected the kernels' folders with --problem"};
   return named_candidates(names);
@@ -134,9 +157,10 @@ int bench_command(const Arguments& arguments) {
   }
 
   std::filesystem::path recorded;
+  const char* file = parsed.flag("slow") ? slow_file : "bench.json";
   if (parsed.flag("record")) {  // row by row: what is measured stays, whatever ends the run
     bench_options.arrived = [&](const Bench& so_far) -> Result<Ok> {
-      Result<std::filesystem::path> path = record_bench(root, so_far);
+      Result<std::filesystem::path> path = record_bench(root, so_far, file);
       if (!path) return path.error();
       recorded = std::move(*path);
       return Ok{};

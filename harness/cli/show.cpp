@@ -29,6 +29,12 @@ Result<std::vector<Bench>> recorded_on_all_devices(const fs::path& root) {
   for (const fs::path& path : recorded_benches(root)) {
     Result<Bench> bench = load_record(root, path);
     if (!bench) return bench.error();
+    const fs::path slow = fs::path(path).replace_filename(slow_file);
+    if (std::error_code ignored; fs::exists(slow, ignored)) {
+      const Result<Bench> more = load_record(root, slow);
+      if (!more) return more.error();
+      merge(*bench, *more);
+    }
     benches.push_back(std::move(*bench));
   }
   return benches;

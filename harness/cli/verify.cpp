@@ -17,6 +17,7 @@
 #include "harness/project/compile_all.h"
 #include "harness/project/recorded.h"
 #include "harness/project/root.h"
+#include "harness/project/slow_results.h"
 #include "harness/project/unfinished_searches.h"
 #include "harness/pull_request/comment.h"
 #include "harness/pull_request/pull_request.h"
@@ -251,6 +252,7 @@ int verify_project(const std::filesystem::path& root) {
   }
   check_published_problems_have_kernels(*candidates, complaints);
   const RecordedCandidates recorded = check_trajectories(root, *candidates, complaints);
+  for (std::string& line : stale_slow_results(root)) complaints.push_back(std::move(line));
   if (Result<Ok> read = check_results(root, *candidates, recorded, complaints); !read) {
     return bad_input(read.error());
   }

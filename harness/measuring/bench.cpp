@@ -131,8 +131,9 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   return ordered;
 }
 
-Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench) {
-  const std::filesystem::path path = bench_path(root, bench.device_name);
+Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench,
+                                           const char* file) {
+  const std::filesystem::path path = bench_path(root, bench.device_name).replace_filename(file);
   Bench recorded;
   if (std::filesystem::exists(path)) {
     // What was measured is kept in any case; who reads the record refuses what contradicts itself.

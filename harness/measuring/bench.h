@@ -25,7 +25,8 @@ struct BenchOptions {
 /// failure is its row's status.
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options);
 
-/// Merges `bench` into results/<gpu>/bench.json and returns that path.
-Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench);
+/// Merges `bench` into results/<gpu>/bench.json, or another file there, and returns its path.
+Result<std::filesystem::path> record_bench(const std::filesystem::path& root, const Bench& bench,
+                                           const char* file = "bench.json");
 
 }  // namespace rekernel

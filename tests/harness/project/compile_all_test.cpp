@@ -77,7 +77,7 @@ TEST(OtherSizesText, NamesSizesWhereAllIsWell) {
   checks[1].sizes = "columns 7, rows 2";
   EXPECT_EQ(other_sizes_text(checks),
             "softmax/mine: its plan is in axes, and also good for sm_80 at columns 1, rows 1; "
-            "columns 7,\n  rows 2\n");
+            "columns 7, rows 2\n");
   EXPECT_EQ(failures_text(checks), "");
   checks[1].error = "launches[0].grid[0]: expected an integer from 1";
   EXPECT_EQ(other_sizes_text(checks), "");

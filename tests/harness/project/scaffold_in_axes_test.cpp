@@ -6,8 +6,6 @@
 
 #include "harness/problems/catalog.h"
 #include "harness/problems/other_sizes.h"
-#include "harness/problems/problem_file.h"
-#include "harness/problems/sizes.h"
 #include "ops/definition/definition.h"
 
 namespace rekernel {
@@ -52,18 +50,19 @@ TEST(ScaffoldInAxes, ReachesAllElementsAtEverySize) {
   EXPECT_GE(found, 40);
 }
 
+TEST(ScaffoldInAxes, HasTilesOfAProduct) {
+  const std::optional<Candidate> made = scaffold_in_axes(*find_problem("matmul_fp32"), "slow");
+  ASSERT_TRUE(made);
+  const std::string plan = candidate_json(*made);
+  EXPECT_NE(plan.find(R"json("grid": ["ceil_div(n, 64)", "ceil_div(m, 64)", "1"])json"),
+            std::string::npos)
+      << plan;
+}
+
 TEST(ScaffoldInAxes, IsNoneWhereTheCodeIsForTheOwnSizesAlone) {
-  const std::string beginning = R"({"schema": 1, "id": "own", "title": "t", "axes": {"n": )";
-  const std::string tensors = R"(}, "other_sizes": {"n": [1, 5000]},
-      "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}}, )";
-  const auto problem = [&](const std::string& size, const std::string& rest) {
-    return *parse_problem(beginning + size + tensors + rest, "own.json", "own", "g");
-  };
-  const std::string sum = R"json("outputs": {"y": {"dtype": "f32", "shape": []}},
-      "definition": ["y = sum(i) x[i]"], "pytorch": "x.sum()", "tolerance": "fp32"})json";
-  EXPECT_TRUE(scaffold_in_axes(problem("3000", sum), "slow"));
-  // The long sum is cut into slices.
-  EXPECT_FALSE(scaffold_in_axes(problem("100000000", sum), "slow"));
+  // A sum of 10^8 terms, which is cut into slices; scores that are made in portions.
+  EXPECT_FALSE(scaffold_in_axes(*find_problem("frobenius_norm"), "slow"));
+  EXPECT_FALSE(scaffold_in_axes(*find_problem("attention_fp16"), "slow"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(TableFormat, SaysWhatItLeftOutAndWhatLettersMean) {
   EXPECT_EQ(narrow.shown(of_a_kernel()),
             "kernel                verdict\n"
             "a_kernel_with_a_name  passed: sr\n"
-            "\ns strict, r robust, d deterministic, a any_size.\n"
+            "\ns strict, r robust, d deterministic, a\nany_size.\n"
             "\nLeft out for want of room: clock MHz.\n--wide shows them.\n");
   const TableFormat wide{{.width = 0}};
   EXPECT_EQ(wide.shown(of_a_kernel()),

@@ -254,11 +254,14 @@ Result<std::map<std::string, std::int64_t>> workload_axes(const fs::path& file,
 }
 
 std::string id_after(const fs::path& file) {
+  std::string stem = file.stem().string();
+  const std::size_t number = stem.find_first_not_of("0123456789");
+  if (number != std::string::npos && number > 0 && stem[number] == '_') stem.erase(0, number);
   std::string id;
-  for (const char c : file.stem().string()) {
+  for (const char c : stem) {
     const auto byte = static_cast<unsigned char>(c);
     if (std::isalnum(byte)) {
-      if (id.empty() && std::isdigit(byte)) continue;  // KernelBench's number
+      if (id.empty() && std::isdigit(byte)) id = "problem_";
       id += static_cast<char>(std::tolower(byte));
     } else if (!id.empty() && id.back() != '_') {
       id += '_';

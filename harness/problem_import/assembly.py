@@ -1,5 +1,7 @@
 """From a translation to the problem's file: names of sizes, inputs that are used, PyTorch's expression."""
 
+# What the smallest of the other sizes is: sizes that do not go together are refused when they are tried.
+LEAST_SIZE = 2
 MARK = re.compile(r"\x02(\d+)\x02")
 
 
@@ -140,6 +142,8 @@ def pytorch_text(t, graph):
         parts = [argument(one, node["name"]) for one in args]
         if op in ("view", "reshape", "_unsafe_view", "expand") and isinstance(made, Value):
             parts[1] = "[" + ", ".join(t.n.name_of(size) for size in made.sizes) + "]"
+        if op == "layer_norm" and isinstance(made, Value):
+            parts[1] = "[" + ", ".join(t.n.name_of(size) for size in made.sizes[-len(args[1]):]) + "]"
         if op == "batch_norm" and node["arguments"]["training"]:
             parts[3] = parts[4] = "None"
         kwargs = [f"{key}={argument(value, node['name'])}" for key, value in node["kwargs"].items()]
@@ -181,7 +185,7 @@ def assembled(t, graph, outputs):
     shape_of = lambda name: [int(text) if text.isdigit() else text for text in map(t.n.with_sizes, shapes[name])]
     problem = {"schema": 1, "id": graph["id"], "title": graph["title"], "axes": axes}
     if small:
-        problem["other_sizes"] = {name: [min(least, own[name]), max(least, own[name])] for name, least in small.items()}
+        problem["other_sizes"] = {name: [min(least, LEAST_SIZE), own[name]] for name, least in small.items()}
     if t.n.constraints:
         problem["constraints"] = sorted(set(t.n.with_sizes(text) for text in t.n.constraints))
     problem["inputs"] = {one["name"]: {"dtype": one["dtype"], "shape": shape_of(one["name"]), "draw": {

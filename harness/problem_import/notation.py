@@ -235,4 +235,9 @@ RESERVED = set(
     "public register return short signed sizeof static struct switch template this throw true false try typedef "
     "typename union unsigned using virtual void volatile while half pow div round fmin fmax problem torch F lambda in "
     "is def None True False import from as assert async await del elif except finally global nonlocal pass raise with "
-    "yield blockIdx threadIdx blockDim gridDim".split())
+    "yield blockIdx threadIdx blockDim gridDim "
+    "Best Scanned added alignas alignof and_eq as_bf16 as_f16 as_f8e4m3 as_f8e5m2 asm bitand bitor clock column_of "
+    "compl consteval constexpr cube dim3 end_item explicit export fabs first_item floor_divide floor_modulo "
+    "from_real gemm half2 index_t lane larger larger_of larger_place later_larger later_smaller matrix multiplied "
+    "multiply_tiles mutable noexcept over_lanes real requires row_of scan smaller smaller_of smaller_place square "
+    "thread_local to_real truth typeid uchar uint ulong ushort warpSize xor".split())

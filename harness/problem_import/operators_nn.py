@@ -87,6 +87,8 @@ def _transposed(t, input, weight, bias=None, stride=1, padding=0, output_padding
     input = t.n.keep(input, "spread")
     t.n.unify(input.sizes[1], weight.sizes[0])
     out_per_group = weight.sizes[1]
+    if groups != 1:
+        t.n.constraints.append(f"{weight.sizes[0].mark()} % {groups} == 0")
     channels = out_per_group if groups == 1 else t.n.derived(node["shape"][1], f"{out_per_group.mark()} * {groups}")
     if bias is not None:
         t.n.unify(bias.sizes[0], channels)

@@ -27,6 +27,7 @@ int list_command(const Arguments& arguments);
 int new_command(const Arguments& arguments);
 int noise_command(const Arguments& arguments);
 int problem_check_command(const Arguments& arguments);
+int problem_import_command(const Arguments& arguments);
 int problem_mutants_command(const Arguments& arguments);
 int problem_verify_command(const Arguments& arguments);
 int replay_command(const Arguments& arguments);

@@ -42,6 +42,8 @@ constexpr std::array commands{
     Command{"replay", searches, "replay a recorded search", replay_command},
     Command{"problem check", problems, "read problem files and try what they say",
             problem_check_command},
+    Command{"problem import", problems, "make a problem's file of somebody else's PyTorch program",
+            problem_import_command},
     Command{"problem verify", problems, "compare definitions with PyTorch in float64, on a GPU",
             problem_verify_command},
     Command{"problem mutants", problems, "judge kernels of wrong definitions, on a GPU",

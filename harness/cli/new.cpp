@@ -28,8 +28,8 @@ int new_command(const Arguments& arguments) {
   const ParsedArguments parsed =
       parse_arguments(arguments, "rekernel new [PROBLEM] NAME [options]",
                       "rekernel new softmax my_softmax\n"
-                      "  rekernel new rmsnorm my_rmsnorm --into . --problem "
-                      "ops/problems/kernelbench1/rmsnorm.json",
+                      "  rekernel new softmax my_softmax --into . --problem "
+                      "ops/problems/published/softmax.json",
                       options, positional);
   if (parsed.exit_status) return *parsed.exit_status;
   const Result<std::vector<const Problem*>> taken = take_problems(parsed);

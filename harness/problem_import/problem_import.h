@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ops/problem.h"
+#include "ops/result.h"
+#include "reference/agreement.h"
+
+namespace rekernel {
+
+/// A program or a definition of somebody else's, of which a problem's file is made.
+struct ImportRequest {
+  /// KernelBench's Python (`Model`, `get_inputs`, `get_init_inputs`), or a Definition of
+  /// FlashInfer's in JSON.
+  std::filesystem::path file;
+  std::string id;                            ///< of the problem; empty: after the file
+  std::map<std::string, std::int64_t> axes;  ///< of a Definition: its variable axes
+  std::chrono::seconds deadline{120};
+};
+
+struct ImportedProblem {
+  Problem problem;                    ///< `text` is the file's
+  std::vector<std::string> notes;     ///< how distributions were found, types that the code forces
+  std::string small;                  ///< the sizes at which it was checked: "rows 8, columns 8"
+  std::vector<Agreement> agreements;  ///< of the definition with the program in float64
+  std::string torch;                  ///< PyTorch's version
+};
+
+/// Traces the program with PyTorch on the CPU, in the sandbox, without network; translates what was
+/// traced into the definition language; and compares the definition with the program in float64 on
+/// the program's own inputs, at smaller sizes where it has them. Errors, a line each: what is not
+/// there, what the language cannot say, what differs.
+Result<ImportedProblem> import_problem(const ImportRequest& request);
+
+/// Whether the text is a Definition of FlashInfer's.
+bool is_flashinfer_definition(const std::string& text);
+
+/// The axes of a workload in a file of FlashInfer's (JSON, a line each): the first that is for this
+/// definition.
+Result<std::map<std::string, std::int64_t>> workload_axes(const std::filesystem::path& file,
+                                                          const std::string& definition);
+
+/// "19_ReLU.py" → "relu": what a problem may be called.
+std::string id_after(const std::filesystem::path& file);
+
+}  // namespace rekernel

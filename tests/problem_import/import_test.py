@@ -1,0 +1,88 @@
+"""`rekernel problem import`: programs become problems that agree with them; what is none is one line."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).parent
+COMPLAINTS = {
+    "missing_package": "No module named 'a_package_that_nobody_has'",
+    "nan_in_the_truth": "the outputs have NaN on the program's own inputs",
+    "no_model": "no 'Model'",
+    "no_syntax": "SyntaxError",
+    "no_translation": "the operator 'linalg_qr' has no translation",
+    "other_shapes_each_call": "get_inputs gives other shapes from call to call",
+    "output_of_another_type": "output",
+    "random_inside": "randomness inside of the model",
+    "runs_forever": "not traced within 15 s",
+    "uses_the_network": "Error",
+}
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, "problem", "import", *map(str, arguments)], capture_output=True, text=True)
+
+
+class Into(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def refused(self, why, *arguments):
+        outcome = run(*arguments, "--into", self.folder)
+        self.assertEqual(outcome.returncode, 2, outcome.stdout)
+        self.assertTrue(outcome.stderr.startswith("rekernel: "), outcome.stderr)
+        self.assertEqual(outcome.stderr.count("\n"), 1, outcome.stderr)
+        self.assertIn(why, outcome.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+class Arguments(Into):
+    def test_arguments(self):
+        program = HERE / "programs" / "scaled_rows.py"
+        self.refused("no such file", HERE / "programs" / "none.py")
+        self.refused("--axis rows", program, "--axis", "rows")
+        self.refused("Definition of FlashInfer's", program, "--workload", HERE / "workloads.jsonl")
+        outcome = run(program, "--into", self.folder / "none")
+        self.assertEqual((outcome.returncode, "no such folder" in outcome.stderr), (2, True))
+
+
+class Programs(Into):
+    def test_programs(self):
+        for program in sorted((HERE / "programs").glob("*.py")):
+            outcome = run(program, "--into", self.folder, "--json")
+            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            told = json.loads(outcome.stdout)
+            self.assertEqual(told["id"], program.stem)
+            graph = json.loads((HERE / "graphs" / f"{program.stem}.json").read_text())
+            self.assertEqual(len(told["outputs"]), len(graph["outputs"]))
+            again = run(program, "--into", self.folder)
+            self.assertEqual((again.returncode, "exists already" in again.stderr), (2, True))
+
+    def test_a_definition_at_a_workload(self):
+        self.refused("axis 'rows' is variable", HERE / "definition.json")
+        outcome = run(HERE / "definition.json", "--workload", HERE / "workloads.jsonl", "--into", self.folder)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        made = json.loads((self.folder / "definition.json").read_text())
+        self.assertEqual(made["axes"], {"rows": 320, "inner": 128, "columns": 96})
+        self.assertEqual(made["definition"], ["c[i, j] = (sum(k) a[i, k] * b[j, k]) * 0.5"])
+
+    def test_bad_programs(self):
+        programs = sorted((HERE / "bad").glob("*.py"))
+        self.assertEqual([one.stem for one in programs], sorted(COMPLAINTS))
+        for program in programs:
+            with self.subTest(program.stem):
+                deadline = 15 if program.stem == "runs_forever" else 120
+                self.refused(COMPLAINTS[program.stem], program, "--deadline", deadline)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    if "Programs" in sys.argv and subprocess.run(["python3", "-c", "import torch"], capture_output=True).returncode:
+        print("skipped: python3 here cannot import torch")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,48 @@
+#include "harness/problem_import/problem_import.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "harness/base/json.h"
+#include "tests/temporary.h"
+
+namespace rekernel {
+namespace {
+
+TEST(ImportedId, IsAnIdentifierAfterTheFile) {
+  EXPECT_EQ(id_after("level1/36_RMSNorm_.py"), "imported_rmsnorm");
+  EXPECT_EQ(id_after("19_My ReLU.py"), "my_relu");
+  EXPECT_EQ(id_after("11_4D_tensor.py"), "problem_4d_tensor");
+  EXPECT_EQ(id_after("___.py"), "problem");
+  for (const char* file : {"a-b.c.py", "7.py", "\xc3\xa4.py", "x.json"}) {
+    EXPECT_TRUE(is_identifier(id_after(file))) << file << ": " << id_after(file);
+  }
+  EXPECT_LE(id_after(std::string(300, 'a') + ".py").size(), 64u);
+}
+
+TEST(Workloads, GiveTheAxesOfTheirDefinition) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "workloads.jsonl";
+  std::ofstream(path) << R"({"definition": "a", "workload": {"axes": {"n": 3}}}
+
+{"definition": "b", "workload": {"axes": {"n": 5, "m": 7}}}
+)";
+  const auto found = workload_axes(path, "b");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(*found, (std::map<std::string, std::int64_t>{{"m", 7}, {"n", 5}}));
+  EXPECT_EQ(workload_axes(path, "c").error().message, path.string() + ": no workload for 'c'");
+  std::ofstream(path) << R"({"definition": "a", "workload": {"axes": {"n": 0}}})";
+  const auto bad = workload_axes(path, "a");
+  ASSERT_FALSE(bad.ok());
+  EXPECT_EQ(bad.error().message.find(path.string() + ": line 1: "), 0u) << bad.error().message;
+}
+
+TEST(Definitions, AreToldFromProblems) {
+  EXPECT_TRUE(is_flashinfer_definition(R"({"reference": "", "axes": {}})"));
+  EXPECT_FALSE(is_flashinfer_definition(R"({"axes": {}})"));
+  EXPECT_FALSE(is_flashinfer_definition("import torch"));
+}
+
+}  // namespace
+}  // namespace rekernel

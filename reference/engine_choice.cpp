@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "harness/base/cache.h"
@@ -19,8 +20,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int timed_runs = 5;
 constexpr std::chrono::milliseconds search_budget{1500};
 /// Ways whose medians differ by less than one part in so many are timed again, in turn.
-constexpr std::int64_t close = 20;
-constexpr std::size_t most_contenders = 4;
+constexpr std::int64_t close = 12;
+constexpr std::size_t most_contenders = 6;
+/// Before each of these runs. Without it a matrix product runs at the clock that the power limit
+/// leaves, where others win than in an evaluation, which pauses between runs.
+constexpr std::chrono::milliseconds pause{1};
 constexpr std::int64_t most_rounds = 31;
 constexpr std::chrono::milliseconds run_off_budget{300};
 
@@ -91,6 +95,7 @@ Contender run_off(std::vector<Contender> contenders, RunTimer& timer) {
     std::vector<std::vector<std::int64_t>> times(contenders.size());
     for (std::int64_t round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < contenders.size(); ++i) {
+        std::this_thread::sleep_for(pause);
         times[i].push_back(timer.cold_run_ns(*contenders[i].runnable));
       }
     }

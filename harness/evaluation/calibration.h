@@ -10,7 +10,7 @@ namespace rekernel {
 
 /// Works whose length is known to everybody, as candidates for a problem: nothing, waits, and
 /// copies of a part and of all that its largest input and its largest output have in common, or,
-/// where the outputs are a few numbers, reads of the input. One source for all.
+/// where the outputs are a few numbers, of the input into memory of their own. One source for all.
 struct KnownWork {
   std::string name;
   Candidate candidate;

@@ -19,9 +19,9 @@ constexpr std::int64_t matrix_extent = 8192;
 /// A kernel that watches the clock all the time is not kept from it for so long on a GPU that it
 /// has for itself: slices of time are longer by orders of magnitude.
 constexpr std::int64_t longest_pause_ns = 100000;
-constexpr int calibration_warm_ups = 1;
-/// In each process of the candidate.
-constexpr int calibration_runs = 6;
+/// Rounds until which the handover has to be at rest; then the last ones count as they are.
+constexpr std::size_t most_calibration_rounds = 24;
+constexpr int reference_warm_ups = 1;
 constexpr int reference_runs = 12;
 
 std::vector<CompiledInvariant> compiled_invariants(const Problem& problem, OwnPrograms& programs) {
@@ -200,31 +200,45 @@ bool needs_libraries(const EvaluateOptions& options, const Problem& problem) {
 
 namespace {
 
-using NamedRuns = std::vector<std::pair<std::string, std::vector<RunTimes>>>;
-
-/// In all processes in turn, so that the same moments count for each.
-void run_known_work(Rig& rig, const KnownWork& work, const CompiledProgram& code,
-                    std::vector<NamedRuns>& by_process) {
-  std::vector<Subject> subjects;
-  for (RemoteRunner* runner : rig.runners) {
-    subjects.push_back(
-        {runner, or_setup_failure(runner->load(work.candidate, code)), &rig.candidate_buffers});
-  }
-  for (NamedRuns& works : by_process) works.emplace_back(work.name, std::vector<RunTimes>());
-  for (int i = 0; i < calibration_warm_ups + calibration_runs; ++i) {
-    for (std::size_t process = 0; process < subjects.size(); ++process) {
-      const RunTimes times = rig.sampler.run(subjects[process], rig.sampler.fresh_seed());
-      if (i >= calibration_warm_ups) by_process[process].back().second.push_back(times);
+/// Works in rows, the candidate's processes in columns.
+std::vector<std::vector<Subject>> known_subjects(Rig& rig, const std::vector<KnownWork>& works) {
+  const CompiledProgram code = or_setup_failure(rig.programs.calibration.get());
+  std::vector<std::vector<Subject>> subjects(works.size());
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    for (RemoteRunner* runner : rig.runners) {
+      subjects[i].push_back({runner, or_setup_failure(runner->load(works[i].candidate, code)),
+                             &rig.candidate_buffers});
     }
   }
+  return subjects;
+}
+
+/// Rounds of all works in all processes, so that the same moments count for each: the first one
+/// warms up, and the last ones count once the handover is at rest.
+std::vector<CalibrationRound> calibration_runs(Rig& rig,
+                                               const std::vector<std::vector<Subject>>& subjects) {
+  std::vector<CalibrationRound> rounds;
+  bool warm = false;
+  while (rounds.size() < most_calibration_rounds && !is_steady(rounds)) {
+    CalibrationRound round;
+    for (const std::vector<Subject>& of_work : subjects) {
+      for (const Subject& subject : of_work) {
+        round.push_back(rig.sampler.run(subject, rig.sampler.fresh_seed()));
+      }
+    }
+    if (warm) rounds.push_back(std::move(round));
+    warm = true;
+  }
+  rounds.erase(rounds.begin(), rounds.end() - std::ptrdiff_t{calibration_rounds});
+  return rounds;
 }
 
 /// A library's time while no code of a candidate is there.
 std::int64_t time_alone(Rig& rig, const Subject& reference) {
   std::vector<std::int64_t> times;
-  for (int i = 0; i < calibration_warm_ups + reference_runs; ++i) {
+  for (int i = 0; i < reference_warm_ups + reference_runs; ++i) {
     const RunTimes run = rig.sampler.run(reference, rig.sampler.fresh_seed());
-    if (i >= calibration_warm_ups) times.push_back(run.events_ns);
+    if (i >= reference_warm_ups) times.push_back(run.events_ns);
   }
   return summarise(std::move(times)).median_ns;
 }
@@ -232,11 +246,8 @@ std::int64_t time_alone(Rig& rig, const Subject& reference) {
 }  // namespace
 
 std::vector<ClockCalibration> calibrate_clocks(Rig& rig) {
-  const CompiledProgram code = or_setup_failure(rig.programs.calibration.get());
-  std::vector<NamedRuns> by_process(rig.runners.size());
-  for (const KnownWork& work : known_works(rig.problem)) {
-    run_known_work(rig, work, code, by_process);
-  }
+  const std::vector<KnownWork> works = known_works(rig.problem);
+  const std::vector<CalibrationRound> rounds = calibration_runs(rig, known_subjects(rig, works));
   for (std::size_t i = 0; i < rig.references.size(); ++i) {
     if (!rig.references[i].unavailable.empty()) continue;
     rig.references[i].alone_ns = time_alone(rig, rig.reference_subjects[i]);
@@ -245,9 +256,18 @@ std::vector<ClockCalibration> calibrate_clocks(Rig& rig) {
     runner->forget();
     rig.lend_to_candidate(*runner);
   }
-  rig.laps.lap("calibration");
   std::vector<ClockCalibration> calibrations;
-  for (const NamedRuns& works : by_process) calibrations.push_back(calibrate(works));
+  for (std::size_t process = 0; process < rig.runners.size(); ++process) {
+    std::vector<std::pair<std::string, std::vector<RunTimes>>> runs;
+    for (std::size_t work = 0; work < works.size(); ++work) {
+      runs.emplace_back(works[work].name, std::vector<RunTimes>());
+      for (const CalibrationRound& round : rounds) {
+        runs.back().second.push_back(round[work * rig.runners.size() + process]);
+      }
+    }
+    calibrations.push_back(calibrate(runs));
+  }
+  rig.laps.lap("calibration");
   return calibrations;
 }
 

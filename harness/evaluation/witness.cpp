@@ -95,6 +95,23 @@ constexpr std::tuple witness_fields{
 
 }  // namespace
 
+bool is_steady(std::span<const CalibrationRound> rounds) {
+  constexpr std::int64_t at_rest_ns = 1000;
+  if (rounds.size() < calibration_rounds) return false;
+  const auto mean_excess = [](std::span<const CalibrationRound> some) {
+    std::int64_t sum = 0;
+    std::int64_t count = 0;
+    for (const CalibrationRound& round : some) {
+      for (const RunTimes& run : round) sum += excess_of(run);
+      count += std::ssize(round);
+    }
+    return sum / std::max<std::int64_t>(count, 1);
+  };
+  constexpr std::size_t half = calibration_rounds / 2;
+  const std::span<const CalibrationRound> last = rounds.last(calibration_rounds);
+  return std::abs(mean_excess(last.first(half)) - mean_excess(last.last(half))) <= at_rest_ns;
+}
+
 ClockCalibration calibrate(
     const std::vector<std::pair<std::string, std::vector<RunTimes>>>& works) {
   constexpr double most_runs = 0.9;

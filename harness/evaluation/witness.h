@@ -38,6 +38,17 @@ struct ClockCalibration {
   RunTimes own;  ///< medians of the referee's own kernels over all runs
 };
 
+/// One run each of all known works, in every process.
+using CalibrationRound = std::vector<RunTimes>;
+
+/// Rounds that a calibration is made of.
+inline constexpr std::size_t calibration_rounds = 6;
+
+/// Whether the handover is at rest: its mean over the last three of these rounds is within 1 µs of
+/// that over the three before. After heavy work, such as a library's choice of an engine, the GPU's
+/// clock is low for some tenths of a second, and a handover takes up to 15 µs longer.
+bool is_steady(std::span<const CalibrationRound> rounds);
+
 /// The calibration that runs of known works give; none may be empty.
 ClockCalibration calibrate(const std::vector<std::pair<std::string, std::vector<RunTimes>>>& works);
 

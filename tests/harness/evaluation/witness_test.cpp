@@ -35,6 +35,19 @@ TEST(Witness, TheHandoverIsTheLongestOfTheKnownWorks) {
   EXPECT_EQ(found.works[0].median.events_ns, 1300);
 }
 
+TEST(Witness, ACalibrationWaitsUntilTheHandoverIsAtRest) {
+  std::vector<CalibrationRound> rounds;
+  const auto add = [&](std::int64_t extra_ns) { rounds.push_back(runs_of(35000, extra_ns, 8)); };
+  for (int i = 0; i < 5; ++i) add(0);
+  EXPECT_FALSE(is_steady(rounds));  // too few
+  rounds.clear();
+  for (const std::int64_t extra_ns : {15000, 12500, 10000, 7500, 5000, 2500}) add(extra_ns);
+  EXPECT_FALSE(is_steady(rounds));
+  for (const std::int64_t extra_ns : {300, 0, -200, 100, 0}) add(extra_ns);
+  EXPECT_FALSE(is_steady(std::span(rounds).first(9)));
+  EXPECT_TRUE(is_steady(rounds));
+}
+
 TEST(Witness, AgreesWithHonestEvents) {
   for (const std::int64_t events_ns : {5000, 50000, 500000, 5000000}) {
     for (const std::int64_t extra_ns : {-4000, 0, 1000}) {

@@ -424,8 +424,30 @@ class PlanReader {
         argument.addresses.push_back(std::move(address));
       }
     }
+    if (auto maps = reader.optional("tensor_maps")) read_placed_maps(*maps, argument);
     reader.no_other_keys();
     return argument;
+  }
+
+  void read_placed_maps(JsonReader& reader, BytesArgument& argument) {
+    const auto size = static_cast<std::int64_t>(argument.bytes.size());
+    std::int64_t free = 0;
+    for (JsonReader& entry : reader.array(0, max_parameter_bytes / tensor_map_bytes)) {
+      JsonReader at = entry.required("at");
+      const std::int64_t begin = at.integer(0, max_parameter_bytes);
+      if (begin % tensor_map_alignment != 0 || begin < free || begin + tensor_map_bytes > size) {
+        at.fail("expected multiples of 64, rising, with 128 bytes from each on");
+      }
+      free = begin + tensor_map_bytes;
+      for (const BytesArgument::Address& address : argument.addresses) {
+        if (address.at < free && address.at + 8 > begin) {
+          at.fail("the address at " + std::to_string(address.at) + " lies in the tensor map");
+        }
+      }
+      argument.tensor_maps.push_back({begin, read_tensor_map(entry.required("tensor_map"))});
+      entry.no_other_keys();
+      if (reader.error()) return;
+    }
   }
 
   template <class Integer>
@@ -636,6 +658,15 @@ json::value argument_json(const BytesArgument& argument) {
     json::object entry = {{"at", address.at}, {"of", address.buffer}};
     if (address.offset_bytes != 0) entry["offset_bytes"] = address.offset_bytes;
     list.get_array().push_back(std::move(entry));
+  }
+  if (!argument.tensor_maps.empty()) {
+    json::array maps;
+    for (const auto& [at, map] : argument.tensor_maps) {
+      json::object entry = argument_json(map).as_object();
+      entry["at"] = at;
+      maps.push_back(std::move(entry));
+    }
+    result["tensor_maps"] = std::move(maps);
   }
   return result;
 }

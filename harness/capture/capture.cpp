@@ -80,8 +80,9 @@ std::string question(const CaptureRequest& request, const Problem& problem, cons
 }
 
 /// What a program may see and write beside what every child may.
-SandboxAdditions additions(const fs::path& scratch, const fs::path& program,
-                           const fs::path& recorder) {
+SandboxAdditions additions(const CaptureRequest& request, const fs::path& scratch,
+                           const fs::path& program) {
+  const fs::path& recorder = request.recorder;
   SandboxAdditions result;
   result.readable = {program.parent_path().string(), recorder.parent_path().string()};
   if (const char* modules = std::getenv("PYTHONPATH")) {
@@ -99,7 +100,12 @@ SandboxAdditions additions(const fs::path& scratch, const fs::path& program,
   };
   in_scratch("TRITON_CACHE_DIR", "triton");
   in_scratch("TORCHINDUCTOR_CACHE_DIR", "inductor");
-  in_scratch("TORCH_EXTENSIONS_DIR", "extensions");
+  if (request.extensions.empty()) {
+    in_scratch("TORCH_EXTENSIONS_DIR", "extensions");
+  } else {
+    result.writable.push_back(request.extensions.string());
+    result.variables.push_back("TORCH_EXTENSIONS_DIR=" + request.extensions.string());
+  }
   in_scratch("TMPDIR", "tmp");
   result.variables.push_back("HOME=" + (scratch / "tmp").string());
   result.variables.push_back("PYTHONDONTWRITEBYTECODE=1");
@@ -296,7 +302,7 @@ Result<Answer> run_python(const CaptureRequest& request, const Problem& problem,
                        "python3",      "-c", driver_source};
   command.input = question(request, problem, program, answer_path);
   const Result<ChildOutcome> outcome =
-      run_recorded(request, std::move(command), additions(scratch, program, request.recorder));
+      run_recorded(request, std::move(command), additions(request, scratch, program));
   if (!outcome) return outcome.error();
   const Result<std::string> text = read_log_file(answer_path, max_answer_bytes);
   if (!text) return Error{"ended early without an answer" + words_of(*outcome)};
@@ -310,7 +316,7 @@ Result<Answer> run_marked(const CaptureRequest& request, const fs::path& program
   command.arguments = {"/usr/bin/env", "-C", (scratch / "tmp").string(), program.string()};
   command.arguments.insert(command.arguments.end(), request.arguments.begin(),
                            request.arguments.end());
-  SandboxAdditions more = additions(scratch, program, request.recorder);
+  SandboxAdditions more = additions(request, scratch, program);
   add_for_marks(request, more);
   const Result<ChildOutcome> outcome = run_recorded(request, std::move(command), more);
   if (!outcome) return outcome.error();

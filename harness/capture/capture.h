@@ -18,7 +18,9 @@ struct CaptureRequest {
   std::filesystem::path program;
   /// Of a program that is no Python file and marks its work itself (rekernel_marks.h).
   std::vector<std::string> arguments;
-  std::filesystem::path recorder;       ///< the library that CUDA loads into it
+  std::filesystem::path recorder;  ///< the library that CUDA loads into it
+  /// Where PyTorch finds what it compiled for the program before, and writes more; empty: nowhere.
+  std::filesystem::path extensions;
   std::optional<std::string> function;  ///< which of the program's functions, if it has several
   std::string name;                     ///< of the candidate
   Arch arch = "sm_80";                  ///< of the device that it runs on

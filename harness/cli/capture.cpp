@@ -78,7 +78,7 @@ Page capture_page() {
   page.examples = {
       {"rekernel capture softmax -- tests/capture/honest/eager_softmax.py"},
       {"rekernel capture softmax --no-evaluate -- tests/capture/honest/compile_softmax.py"},
-      {"rekernel capture matmul_fp16 -- ./my_gemm 4096 4096 4096"}};
+  };
   page.group("Candidate")
       .add_options()("function", text_value("NAME"),
                      "which function, where the program has several")(

@@ -6,6 +6,8 @@
 /// How claims stand in JSON, in the file of claims and in its record.
 namespace rekernel::claim_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace json_fields;
 
 inline constexpr std::size_t most_claims = 4096;

@@ -56,6 +56,11 @@ Result<ChildOutcome> run_compiler(const ClaimToolsOptions& options,
                                   const std::vector<std::string>& command,
                                   const std::map<std::string, std::string>& words,
                                   const fs::path& folder, std::vector<std::string> variables) {
+  if (const Result<std::string> found = sandbox(); !found && !sandbox_is_refused()) {
+    return Error{"strangers' programs are built in the sandbox alone, and there is none: " +
+                 found.error().message +
+                 "; REKERNEL_SANDBOX=off in the environment builds them with all of your rights"};
+  }
   ChildCommand child;
   // What the compiler says goes into a file: the line with the reason is rarely the last one.
   child.arguments = {

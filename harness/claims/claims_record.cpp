@@ -26,6 +26,8 @@ std::optional<ClaimOutcome> outcome_named(std::string_view name) {
 
 namespace record_json {
 
+// The words of field lists, in a namespace that has nothing else.
+// NOLINTNEXTLINE(google-build-using-namespace)
 using namespace claim_json;
 
 constexpr std::tuple percent{field("value", &Percent::value, real),

@@ -215,7 +215,9 @@ TEST(PlanTable, LengthsOfListsAreThoseOfTheReader) {
       const auto entries = [&](std::uint64_t count) {
         const json::array given = json::parse(key.example).as_array();
         json::array list;
-        for (std::uint64_t i = 0; i < count; ++i) list.push_back(given.at(i % given.size()));
+        for (std::uint64_t i = 0; i < count; ++i) {
+          list.push_back(given.empty() ? json::value() : given.at(i % given.size()));
+        }
         return list;
       };
       put_at(plan, path, entries(key.value.most + 1));

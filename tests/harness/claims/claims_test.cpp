@@ -307,6 +307,7 @@ TEST_F(ClaimsRun, ItsRecordStandsInTheReport) {
   RecordComplaints complaints(folder_.path());
   const boost::json::array told = report_claims(complaints);
   EXPECT_TRUE(complaints.all().empty());
+  EXPECT_TRUE(report_devices(complaints).empty());  // their folder is no device's
   ASSERT_EQ(told.size(), 1u);
   const boost::json::object& row = told[0].at("rows").at(0).as_object();
   EXPECT_EQ(row.at("status").as_string(), "passed");

@@ -48,6 +48,10 @@ struct BufferArgument {
 using ScalarArgument =
     std::variant<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double>;
 
+/// Bytes of a CUtensorMap, and where one may begin.
+constexpr std::int64_t tensor_map_bytes = 128;
+constexpr std::int64_t tensor_map_alignment = 64;
+
 /// A descriptor for the bulk tensor copy engine, encoded by the harness and passed by value as a
 /// 128-byte `const __grid_constant__ CUtensorMap`. Dimensions run from the innermost outwards, as
 /// in cuTensorMapEncodeTiled.
@@ -67,9 +71,8 @@ struct TensorMapArgument {
   bool fill_nan = false;  ///< what lies outside reads as NaN rather than as zero
 };
 
-/// A parameter as its bytes, into which the harness writes addresses: a struct that holds pointers,
-/// a pointer into the middle of a buffer, an encoded tensor map (whose first word is its address).
-/// How captured programs pass theirs.
+/// A parameter as its bytes, into which the harness writes addresses and tensor maps: a struct that
+/// holds some, a pointer into the middle of a buffer. How captured programs pass theirs.
 struct BytesArgument {
   /// The address of a buffer plus an offset, eight bytes from `at` on.
   struct Address {
@@ -78,8 +81,15 @@ struct BytesArgument {
     std::int64_t offset_bytes = 0;
   };
 
+  /// The 128 bytes from `at` on.
+  struct PlacedMap {
+    std::int64_t at = 0;
+    TensorMapArgument map;
+  };
+
   std::string bytes;
   std::vector<Address> addresses;
+  std::vector<PlacedMap> tensor_maps;
 };
 
 using Argument = std::variant<BufferArgument, ScalarArgument, TensorMapArgument, BytesArgument>;

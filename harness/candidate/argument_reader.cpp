@@ -22,33 +22,6 @@ std::string read_hexadecimal(JsonReader reader) {
   return bytes.value_or("");
 }
 
-BytesArgument read_bytes(JsonReader reader, PlanContext& context) {
-  BytesArgument argument;
-  argument.bytes = read_hexadecimal(reader.required("bytes"));
-  const auto size = static_cast<std::int64_t>(argument.bytes.size());
-  std::int64_t free = 0;
-  if (auto addresses = reader.optional("addresses")) {
-    for (JsonReader& entry : addresses->array(0, max_parameter_bytes / 8)) {
-      BytesArgument::Address address;
-      JsonReader at = entry.required("at");
-      address.at = context.integer(at, 0, max_parameter_bytes);
-      if (address.at % 8 != 0 || address.at < free || address.at + 8 > size) {
-        context.refuse(at, "expected multiples of 8, rising, with 8 bytes behind each");
-      }
-      free = address.at + 8;
-      address.buffer = context.buffer(entry.required("of"));
-      if (reader.error()) return argument;
-      if (auto offset = entry.optional("offset_bytes")) {
-        address.offset_bytes = context.integer(*offset, 0, *context.bytes(address.buffer));
-      }
-      entry.no_other_keys();
-      argument.addresses.push_back(std::move(address));
-    }
-  }
-  reader.no_other_keys();
-  return argument;
-}
-
 template <class Integer>
 ScalarArgument read_integer(const JsonReader& reader, PlanContext& context) {
   return static_cast<Integer>(context.integer(reader, std::numeric_limits<Integer>::min(),
@@ -163,6 +136,56 @@ TensorMapArgument read_tensor_map(JsonReader reader, PlanContext& context) {
   check_inner_box(map, box, context);
   check_extent(map, reader, context);
   return map;
+}
+
+void read_placed_maps(JsonReader& reader, PlanContext& context, BytesArgument& argument) {
+  const auto size = static_cast<std::int64_t>(argument.bytes.size());
+  std::int64_t free = 0;
+  for (JsonReader& entry : reader.array(0, max_parameter_bytes / tensor_map_bytes)) {
+    JsonReader at = entry.required("at");
+    const std::int64_t begin = context.integer(at, 0, max_parameter_bytes);
+    if (begin % tensor_map_alignment != 0 || begin < free || begin + tensor_map_bytes > size) {
+      context.refuse(at, "expected multiples of 64, rising, with 128 bytes from each on");
+    }
+    free = begin + tensor_map_bytes;
+    for (const BytesArgument::Address& address : argument.addresses) {
+      if (address.at < free && address.at + 8 > begin) {
+        context.refuse(at,
+                       "the address at " + std::to_string(address.at) + " lies in the tensor map");
+      }
+    }
+    argument.tensor_maps.push_back({begin, read_tensor_map(entry.required("tensor_map"), context)});
+    entry.no_other_keys();
+    if (reader.error()) return;
+  }
+}
+
+BytesArgument read_bytes(JsonReader reader, PlanContext& context) {
+  BytesArgument argument;
+  argument.bytes = read_hexadecimal(reader.required("bytes"));
+  const auto size = static_cast<std::int64_t>(argument.bytes.size());
+  std::int64_t free = 0;
+  if (auto addresses = reader.optional("addresses")) {
+    for (JsonReader& entry : addresses->array(0, max_parameter_bytes / 8)) {
+      BytesArgument::Address address;
+      JsonReader at = entry.required("at");
+      address.at = context.integer(at, 0, max_parameter_bytes);
+      if (address.at % 8 != 0 || address.at < free || address.at + 8 > size) {
+        context.refuse(at, "expected multiples of 8, rising, with 8 bytes from each on");
+      }
+      free = address.at + 8;
+      address.buffer = context.buffer(entry.required("of"));
+      if (reader.error()) return argument;
+      if (auto offset = entry.optional("offset_bytes")) {
+        address.offset_bytes = context.integer(*offset, 0, *context.bytes(address.buffer));
+      }
+      entry.no_other_keys();
+      argument.addresses.push_back(std::move(address));
+    }
+  }
+  if (auto maps = reader.optional("tensor_maps")) read_placed_maps(*maps, context, argument);
+  reader.no_other_keys();
+  return argument;
 }
 
 }  // namespace

@@ -121,6 +121,9 @@ class FieldCollector {
     for (const BytesArgument::Address& address : argument.addresses) {
       add(address.at), add(address.buffer), add(address.offset_bytes);
     }
+    for (const BytesArgument::PlacedMap& placed : argument.tensor_maps) {
+      add(placed.at), add(placed.map);
+    }
   }
   void add(const KernelLaunch& launch) {
     add("kernel");

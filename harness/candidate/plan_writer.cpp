@@ -94,6 +94,15 @@ json::value argument_json(const BytesArgument& argument) {
     if (address.offset_bytes != 0) entry["offset_bytes"] = address.offset_bytes;
     list.get_array().push_back(std::move(entry));
   }
+  if (!argument.tensor_maps.empty()) {
+    json::array maps;
+    for (const auto& [at, map] : argument.tensor_maps) {
+      json::object entry = argument_json(map).as_object();
+      entry["at"] = at;
+      maps.push_back(std::move(entry));
+    }
+    result["tensor_maps"] = std::move(maps);
+  }
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
@@ -13,8 +14,11 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/candidate/code.h"
+#include "harness/capture/marks.h"
 #include "harness/capture/plan_maker.h"
 #include "harness/capture/recording.h"
+#include "harness/gpu/identity.h"
+#include "harness/gpu/library.h"
 #include "harness/process/sandbox.h"
 
 namespace rekernel {
@@ -76,8 +80,9 @@ std::string question(const CaptureRequest& request, const Problem& problem, cons
 }
 
 /// What a program may see and write beside what every child may.
-SandboxAdditions additions(const fs::path& scratch, const fs::path& program,
-                           const fs::path& recorder) {
+SandboxAdditions additions(const CaptureRequest& request, const fs::path& scratch,
+                           const fs::path& program) {
+  const fs::path& recorder = request.recorder;
   SandboxAdditions result;
   result.readable = {program.parent_path().string(), recorder.parent_path().string()};
   if (const char* modules = std::getenv("PYTHONPATH")) {
@@ -95,13 +100,33 @@ SandboxAdditions additions(const fs::path& scratch, const fs::path& program,
   };
   in_scratch("TRITON_CACHE_DIR", "triton");
   in_scratch("TORCHINDUCTOR_CACHE_DIR", "inductor");
-  in_scratch("TORCH_EXTENSIONS_DIR", "extensions");
+  if (request.extensions.empty()) {
+    in_scratch("TORCH_EXTENSIONS_DIR", "extensions");
+  } else {
+    result.writable.push_back(request.extensions.string());
+    result.variables.push_back("TORCH_EXTENSIONS_DIR=" + request.extensions.string());
+  }
   in_scratch("TMPDIR", "tmp");
   result.variables.push_back("HOME=" + (scratch / "tmp").string());
   result.variables.push_back("PYTHONDONTWRITEBYTECODE=1");
   result.variables.push_back("REKERNEL_CAPTURE_LOGS=" + (scratch / "logs").string());
   result.variables.push_back("CUDA_INJECTION64_PATH=" + recorder.string());
   return result;
+}
+
+/// What a program without Python needs beside that: how many calls are timed, its GPU, and CUPTI,
+/// which PyTorch would bring.
+void add_for_marks(const CaptureRequest& request, SandboxAdditions& to) {
+  to.variables.push_back("REKERNEL_CAPTURE_MARKS=" + std::to_string(request.samples));
+  // It does not ask us which GPU to use: it sees the one.
+  if (const Result<GpuIdentity> gpu = identify_gpu(request.device)) {
+    to.variables.push_back("CUDA_VISIBLE_DEVICES=" + gpu->visible);
+  }
+  if (std::getenv("REKERNEL_CUPTI")) return;
+  const Result<DynamicLibrary> cupti = DynamicLibrary::open({"libcupti.so.13", "libcupti.so.12"});
+  if (!cupti) return;  // the recorder says that there is none
+  to.variables.push_back("REKERNEL_CUPTI=" + cupti->path());
+  to.readable.push_back(fs::path(cupti->path()).parent_path().string());
 }
 
 std::string words_of(const ChildOutcome& outcome) {
@@ -177,8 +202,7 @@ Result<Recording> read_logs(const fs::path& folder) {
     if (found) return Error{"calls from several processes"};
     found = *std::move(recording);
   }
-  if (!found) return Error{"no call was recorded: the recorder was not loaded into the process"};
-  return *std::move(found);
+  return found.value_or(Recording{});
 }
 
 Result<Ok> check_sandbox() {
@@ -219,6 +243,14 @@ Result<Ok> check_program(const CaptureRequest& request) {
   if (!fs::is_regular_file(request.program, status)) {
     return Error{request.program.string() + ": not a file"};
   }
+  if (!is_python(request.program)) {
+    if (request.function) return Error{"--function: expected a Python program (.py)"};
+    if (::access(request.program.c_str(), X_OK) == 0) return Ok{};
+    return Error{request.program.string() + ": expected a Python program (.py) or an executable"};
+  }
+  if (!request.arguments.empty()) {
+    return Error{request.program.string() + ": a Python program gets no arguments"};
+  }
   const Result<std::string> text = read_file(request.program, max_program_bytes);
   if (!text) return text.error();
   if (!request.function) return Ok{};
@@ -239,7 +271,75 @@ Result<Ok> check_name(const std::string& name, const Problem& problem) {
   return Ok{};
 }
 
+/// Runs what records, until it ends; errors say how else it ended.
+Result<ChildOutcome> run_recorded(const CaptureRequest& request, ChildCommand command,
+                                  const SandboxAdditions& additions) {
+  command.deadline = request.deadline;
+  command.exit_deadline = request.deadline;
+  command.limits.processor_time = 16 * request.deadline;
+  command.limits.file_bytes = max_file_bytes;
+  command.limits.open_files = 4096;
+  const auto begin = std::chrono::steady_clock::now();
+  Result<ChildOutcome> outcome = run_sandboxed(std::move(command), SandboxDevices::gpu, additions);
+  if (!outcome) return outcome;
+  if (std::chrono::steady_clock::now() - begin >= request.deadline) {
+    return Error{"not done within " + std::to_string(request.deadline.count()) +
+                 " s (--deadline gives more)"};
+  }
+  if (outcome->end != ChildOutcome::End::exited || outcome->code != 0) {
+    return Error{failure_of(*outcome)};
+  }
+  return outcome;
+}
+
+/// The driver runs the program in its own process. It closes its result pipe at once, since what it
+/// starts may outlive it, and reports through files.
+Result<Answer> run_python(const CaptureRequest& request, const Problem& problem,
+                          const fs::path& program, const fs::path& scratch) {
+  const fs::path answer_path = scratch / "answer.json";
+  ChildCommand command;
+  command.arguments = {"/usr/bin/env", "-C", (scratch / "tmp").string(),
+                       "python3",      "-c", driver_source};
+  command.input = question(request, problem, program, answer_path);
+  const Result<ChildOutcome> outcome =
+      run_recorded(request, std::move(command), additions(request, scratch, program));
+  if (!outcome) return outcome.error();
+  const Result<std::string> text = read_log_file(answer_path, max_answer_bytes);
+  if (!text) return Error{"ended early without an answer" + words_of(*outcome)};
+  return read_answer(*text);
+}
+
+/// The program runs by itself, in an empty folder, and its log tells the times.
+Result<Answer> run_marked(const CaptureRequest& request, const fs::path& program,
+                          const fs::path& scratch) {
+  ChildCommand command;
+  command.arguments = {"/usr/bin/env", "-C", (scratch / "tmp").string(), program.string()};
+  command.arguments.insert(command.arguments.end(), request.arguments.begin(),
+                           request.arguments.end());
+  SandboxAdditions more = additions(request, scratch, program);
+  add_for_marks(request, more);
+  const Result<ChildOutcome> outcome = run_recorded(request, std::move(command), more);
+  if (!outcome) return outcome.error();
+  Answer answer;
+  answer.entry = one_line(program.filename().string(), 100);
+  return answer;
+}
+
+/// What a program that marks its work says through its log; nothing is asked of a Python program's.
+Result<Ok> take_marks(const CaptureRequest& request, const Problem& problem, Recording& recording,
+                      Answer& answer) {
+  if (is_python(request.program)) {
+    if (!recording.calls.empty() || !recording.problem.empty()) return Ok{};
+    return Error{"no call was recorded: the recorder was not loaded into the process"};
+  }
+  answer.call_ns = recording.call_ns;
+  answer.device_ns = recording.device_ns;
+  return assign_marked(recording, problem);
+}
+
 }  // namespace
+
+bool is_python(const fs::path& program) { return program.extension() == ".py"; }
 
 Result<fs::path> find_recorder() {
   fs::path recorder = fs::path(own_executable()).parent_path() / "librekernel_recorder.so";
@@ -263,37 +363,14 @@ Result<Capture> capture_program(const CaptureRequest& request, const Problem& pr
   const ScratchFolder scratch;
   if (scratch.path().empty()) return Error{"cannot make a temporary folder"};
   for (const char* folder : {"logs", "tmp"}) fs::create_directory(scratch.path() / folder);
-  const fs::path answer_path = scratch.path() / "answer.json";
-
-  ChildCommand command;
-  command.arguments = {"/usr/bin/env", "-C", (scratch.path() / "tmp").string(),
-                       "python3",      "-c", driver_source};
-  command.input = question(request, problem, program, answer_path);
-  // It closes its result pipe at once, since what it starts may outlive it, and reports through
-  // files.
-  command.deadline = request.deadline;
-  command.exit_deadline = request.deadline;
-  command.limits.processor_time = 16 * request.deadline;
-  command.limits.file_bytes = max_file_bytes;
-  command.limits.open_files = 4096;
-  const auto begin = std::chrono::steady_clock::now();
-  const Result<ChildOutcome> outcome =
-      run_sandboxed(std::move(command), SandboxDevices::gpu,
-                    additions(scratch.path(), program, request.recorder));
-  if (!outcome) return outcome.error();
-  if (std::chrono::steady_clock::now() - begin >= request.deadline) {
-    return Error{where + "not done within " + std::to_string(request.deadline.count()) +
-                 " s (--deadline gives more)"};
-  }
-  if (outcome->end != ChildOutcome::End::exited || outcome->code != 0) {
-    return Error{where + failure_of(*outcome)};
-  }
-  const Result<std::string> text = read_log_file(answer_path, max_answer_bytes);
-  if (!text) return Error{where + "ended early without an answer" + words_of(*outcome)};
-  Result<Answer> answer = read_answer(*text);
+  Result<Answer> answer = is_python(program) ? run_python(request, problem, program, scratch.path())
+                                             : run_marked(request, program, scratch.path());
   if (!answer) return Error{where + answer.error().message};
-  const Result<Recording> recording = read_logs(scratch.path() / "logs");
+  Result<Recording> recording = read_logs(scratch.path() / "logs");
   if (!recording) return Error{where + recording.error().message};
+  if (Result<Ok> whole = take_marks(request, problem, *recording, *answer); !whole) {
+    return Error{where + whole.error().message};
+  }
   const ModuleBytes modules = [&](const std::string& file) {
     return read_log_file(scratch.path() / "logs" / file, max_module_bytes);
   };

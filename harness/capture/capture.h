@@ -16,7 +16,11 @@ namespace rekernel {
 /// What a program is to be captured for.
 struct CaptureRequest {
   std::filesystem::path program;
-  std::filesystem::path recorder;       ///< the library that CUDA loads into it
+  /// Of a program that is no Python file and marks its work itself (rekernel_marks.h).
+  std::vector<std::string> arguments;
+  std::filesystem::path recorder;  ///< the library that CUDA loads into it
+  /// Where PyTorch finds what it compiled for the program before, and writes more; empty: nowhere.
+  std::filesystem::path extensions;
   std::optional<std::string> function;  ///< which of the program's functions, if it has several
   std::string name;                     ///< of the candidate
   Arch arch = "sm_80";                  ///< of the device that it runs on
@@ -29,10 +33,13 @@ struct CaptureRequest {
 struct Capture {
   Candidate candidate;
   std::string entry;                    ///< what was called
-  std::string torch;                    ///< PyTorch's version
+  std::string torch;                    ///< PyTorch's version; empty of a program without Python
   std::vector<std::int64_t> call_ns;    ///< of whole calls, the host's time too
   std::vector<std::int64_t> device_ns;  ///< of their part on the device
 };
+
+/// Whether capture hands the program to Python; others run by themselves and mark their work.
+bool is_python(const std::filesystem::path& program);
 
 /// The recorder, which the build puts beside this program, or why it is not there.
 Result<std::filesystem::path> find_recorder();

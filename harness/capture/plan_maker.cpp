@@ -11,6 +11,7 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/candidate/code.h"
+#include "harness/capture/tensor_maps.h"
 #include "harness/compile/cubin.h"
 
 namespace rekernel {
@@ -89,12 +90,17 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
 /// is refused.
 bool leaves_no_trace(std::string_view name) {
   return begins_with_any(name, {"cuCtxGet",
+                                "cuCtxResetPersistingL2Cache",
+                                "cuCtxSetCacheConfig",
                                 "cuCtxSetCurrent",
                                 "cuCtxPushCurrent",
                                 "cuCtxPopCurrent",
                                 "cuCtxSynchronize",
                                 "cuDevicePrimaryCtx",
+                                "cuDeviceCanAccessPeer",
+                                "cuDeviceComputeCapability",
                                 "cuDeviceGet",
+                                "cuDeviceTotalMem",
                                 "cuDriverGet",
                                 "cuEventCreate",
                                 "cuEventDestroy",
@@ -107,6 +113,7 @@ bool leaves_no_trace(std::string_view name) {
                                 "cuFuncLoad",
                                 "cuFuncSetAttribute",
                                 "cuFuncSetCacheConfig",
+                                "cuFuncSetSharedMemConfig",
                                 "cuGetError",
                                 "cuGetExportTable",
                                 "cuGetProcAddress",
@@ -131,6 +138,7 @@ bool leaves_no_trace(std::string_view name) {
                                 "cuMemUnmap",
                                 "cuModuleGet",
                                 "cuModuleLoad",
+                                "cuModuleEnumerateFunctions",
                                 "cuOccupancy",
                                 "cuPointerGet",
                                 "cuStreamCreate",
@@ -190,6 +198,7 @@ class PlanMaker {
       Result<std::vector<RecordedStep>> steps = work_of(recording_.calls[i]);
       if (!steps) return steps.error();
       steps_[i] = *std::move(steps);
+      take_tensor_maps(recording_.calls[i], steps_[i]);
     }
     for (std::size_t i = 0; i < std::max(steps_[0].size(), steps_[1].size()); ++i) {
       if (Result<Ok> same = compare(i); !same) return same.error();
@@ -322,6 +331,37 @@ class PlanMaker {
     return {};
   }
 
+  /// Takes the tensor maps that a plan can say out of the bytes of parameters.
+  void take_tensor_maps(const RecordedCall& call, std::vector<RecordedStep>& steps) const {
+    for (RecordedStep& step : steps) {
+      auto* launch = std::get_if<RecordedLaunch>(&step.what);
+      if (!launch) continue;
+      for (RecordedParameter& parameter : launch->parameters) {
+        for (const auto& [at, map] : find_maps(parameter, recording_.tensor_maps)) {
+          if (can_be_planned(call, *map)) take_map(parameter, at, *map);
+        }
+      }
+    }
+  }
+
+  bool can_be_planned(const RecordedCall& call, const RecordedTensorMap& map) const {
+    if (map.address.bytes == 0) return false;
+    const Place place = place_of(call, map.address.address);
+    const Tensor* tensor = problem_.find_tensor(place.tensor);
+    const std::int64_t offset = tensor ? place.offset : map.address.address - map.address.start;
+    const std::int64_t bytes = tensor ? tensor->bytes() : map.address.bytes;
+    return planned_map(map, "any", offset, bytes).has_value();
+  }
+
+  static void take_map(RecordedParameter& parameter, std::int64_t at,
+                       const RecordedTensorMap& map) {
+    std::fill_n(parameter.bytes.begin() + at, tensor_map_bytes, '\0');
+    std::erase_if(parameter.addresses, [&](const auto& address) {
+      return address.first + 8 > at && address.first < at + tensor_map_bytes;
+    });
+    parameter.tensor_maps.emplace_back(at, map);
+  }
+
   /// Step i of both calls must do the same in the same places; which piece of the rest of the
   /// memory it is may differ, and so may padding.
   Result<Ok> compare(std::size_t i) {
@@ -376,6 +416,7 @@ class PlanMaker {
       RecordedParameter& first = one.parameters[i];
       const RecordedParameter& second = other.parameters[i];
       const std::string parameter = kernel + "parameter " + std::to_string(i) + ", ";
+      if (!same_maps(first, second)) return parameter + "its tensor maps";
       const std::string as_recorded = first.bytes;
       if (may_hold_padding(first, second)) keep_chance_addresses_as_bytes(first, second);
       if (!same_addresses(first, second)) return parameter + "its addresses";
@@ -386,9 +427,18 @@ class PlanMaker {
       if (!may_hold_padding(first, second)) {
         return parameter + "byte " + std::to_string(at - bytes.begin());
       }
-      note_padding(one.kernel, i, without_addresses({as_recorded, first.addresses}), again);
+      note_padding(one.kernel, i, without_addresses({as_recorded, first.addresses, {}}), again);
     }
     return {};
+  }
+
+  bool same_maps(const RecordedParameter& one, const RecordedParameter& other) const {
+    return std::equal(one.tensor_maps.begin(), one.tensor_maps.end(), other.tensor_maps.begin(),
+                      other.tensor_maps.end(), [&](const auto& first, const auto& second) {
+                        return first.first == second.first &&
+                               same_description(first.second, second.second) &&
+                               same_place(first.second.address, second.second.address);
+                      });
   }
 
   /// Whether every address of the first is there in the other, too, and in the same place. A scalar
@@ -457,6 +507,7 @@ class PlanMaker {
     if (const auto* launch = std::get_if<RecordedLaunch>(&step.what)) {
       for (const RecordedParameter& parameter : launch->parameters) {
         for (const auto& [at, address] : parameter.addresses) addresses.push_back(address);
+        for (const auto& [at, map] : parameter.tensor_maps) addresses.push_back(map.address);
       }
     } else if (const auto* memset = std::get_if<RecordedMemset>(&step.what)) {
       addresses.push_back(memset->to);
@@ -509,7 +560,7 @@ class PlanMaker {
 
   static Argument argument_of(BytesArgument::Address address) {
     if (address.offset_bytes == 0) return BufferArgument{std::move(address.buffer)};
-    return BytesArgument{std::string(8, '\0'), {std::move(address)}};
+    return BytesArgument{std::string(8, '\0'), {std::move(address)}, {}};
   }
 
   /// One of our own kernels, with a thread for every element: the driver's own copies are as fast
@@ -542,13 +593,19 @@ class PlanMaker {
   Result<BytesArgument::Address> inside(const RecordedAddress& address, std::int64_t bytes) const {
     Result<BytesArgument::Address> place = resolved(address, 0);
     if (!place) return place;
-    std::int64_t size = 0;
-    if (const Tensor* tensor = problem_.find_tensor(place->buffer)) size = tensor->bytes();
-    for (const Workspace& workspace : program_.workspaces) {
-      if (workspace.name == place->buffer) size = workspace.bytes;
+    if (bytes > bytes_of(place->buffer) - place->offset_bytes) {
+      return Error{"reaches past the end of its memory"};
     }
-    if (bytes > size - place->offset_bytes) return Error{"reaches past the end of its memory"};
     return place;
+  }
+
+  /// Of a tensor or a workspace of the plan.
+  std::int64_t bytes_of(const std::string& buffer) const {
+    if (const Tensor* tensor = problem_.find_tensor(buffer)) return tensor->bytes();
+    for (const Workspace& workspace : program_.workspaces) {
+      if (workspace.name == buffer) return workspace.bytes;
+    }
+    return 0;
   }
 
   Result<Ok> add_memset(const RecordedMemset& memset) {
@@ -627,11 +684,22 @@ class PlanMaker {
   }
 
   Result<Argument> argument_of(const RecordedParameter& parameter) const {
-    BytesArgument argument{without_addresses(parameter), {}};
+    BytesArgument argument{without_addresses(parameter), {}, {}};
     for (const auto& [at, recorded] : parameter.addresses) {
       Result<BytesArgument::Address> address = resolved(recorded, at);
       if (!address) return address.error();
       argument.addresses.push_back(*std::move(address));
+    }
+    for (const auto& [at, recorded] : parameter.tensor_maps) {
+      const Result<BytesArgument::Address> address = resolved(recorded.address, at);
+      if (!address) return address.error();
+      std::optional<TensorMapArgument> map =
+          planned_map(recorded, address->buffer, address->offset_bytes, bytes_of(address->buffer));
+      if (!map) return Error{"its tensor map at byte " + std::to_string(at)};
+      argument.tensor_maps.push_back({at, *std::move(map)});
+    }
+    if (argument.tensor_maps.size() == 1 && argument.bytes.size() == tensor_map_bytes) {
+      return Argument{std::move(argument.tensor_maps.front().map)};
     }
     if (argument.bytes.size() == 8 && argument.addresses.size() == 1) {
       return argument_of(std::move(argument.addresses.front()));

@@ -20,9 +20,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "harness/capture/recorder_marks.h"
 
 namespace {
 
@@ -69,6 +72,15 @@ struct Thread {
   int depth = 0;
 };
 thread_local Thread thread;
+
+/// While it lives, the driver's calls of this thread are our own.
+class Ours {
+ public:
+  Ours() { thread.inside = true; }
+  Ours(const Ours&) = delete;
+  Ours& operator=(const Ours&) = delete;
+  ~Ours() { thread.inside = false; }
+};
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -194,6 +206,19 @@ std::string pointed_at(std::uint64_t word) {
   json += ",\"bytes\":" + std::to_string(size) + ",\"type\":" + std::to_string(type);
   json += ",\"managed\":" + std::to_string(managed) + ",\"device\":" + std::to_string(device) + "}";
   return json;
+}
+
+std::int64_t bytes_from(std::uint64_t address) {
+  CUdeviceptr start = 0;
+  std::size_t size = 0;
+  unsigned type = 0;
+  std::array attributes = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                           CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+  std::array<void*, 3> values = {&start, &size, &type};
+  const CUresult asked =
+      recorder->driver.pointer_attributes(3, attributes.data(), values.data(), address);
+  if (asked != CUDA_SUCCESS || type != CU_MEMORYTYPE_DEVICE) return 0;
+  return static_cast<std::int64_t>(start + size - address);
 }
 
 /// Offset, bytes and pointers of one parameter.
@@ -389,6 +414,12 @@ void add_arguments(Line& line, CUpti_CallbackId id, const CUpti_CallbackData& da
       add_launch(line, launch_of(*call.config, call.f, call.kernelParams, call.extra));
       break;
     }
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2_ptds: {
+      const auto& call = as<cuMemsetD8_v2_params>(data);
+      add_memset(line, call.dstDevice, call.uc, 1, call.N);
+      break;
+    }
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async:
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz: {
       const auto& call = as<cuMemsetD8Async_params>(data);
@@ -396,11 +427,23 @@ void add_arguments(Line& line, CUpti_CallbackId id, const CUpti_CallbackData& da
       add_memset(line, call.dstDevice, call.uc, 1, call.N);
       break;
     }
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16_v2_ptds: {
+      const auto& call = as<cuMemsetD16_v2_params>(data);
+      add_memset(line, call.dstDevice, call.us, 2, call.N);
+      break;
+    }
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16Async:
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16Async_ptsz: {
       const auto& call = as<cuMemsetD16Async_params>(data);
       line.number("stream", number_of(call.hStream));
       add_memset(line, call.dstDevice, call.us, 2, call.N);
+      break;
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2_ptds: {
+      const auto& call = as<cuMemsetD32_v2_params>(data);
+      add_memset(line, call.dstDevice, call.ui, 4, call.N);
       break;
     }
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async:
@@ -415,6 +458,18 @@ void add_arguments(Line& line, CUpti_CallbackId id, const CUpti_CallbackData& da
       const auto& call = as<cuMemcpyDtoDAsync_v2_params>(data);
       line.number("stream", number_of(call.hStream));
       add_copy(line, call.dstDevice, call.srcDevice, call.ByteCount);
+      break;
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2_ptds: {
+      const auto& call = as<cuMemcpyDtoD_v2_params>(data);
+      add_copy(line, call.dstDevice, call.srcDevice, call.ByteCount);
+      break;
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy_ptds: {
+      const auto& call = as<cuMemcpy_params>(data);
+      add_copy(line, call.dst, call.src, call.ByteCount);
       break;
     }
     case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync:
@@ -434,6 +489,70 @@ void add_arguments(Line& line, CUpti_CallbackId id, const CUpti_CallbackData& da
     default:
       break;
   }
+}
+
+/// The stream of a call that works on the device, for the marks; nothing for other calls.
+std::optional<CUstream> work_stream(CUpti_CallbackId id, const CUpti_CallbackData& data) {
+  switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz:
+      return as<cuLaunchKernel_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz:
+      return as<cuLaunchCooperativeKernel_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz:
+      return as<cuLaunchKernelEx_params>(data).config->hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz:
+      return as<cuMemsetD8Async_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16Async:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16Async_ptsz:
+      return as<cuMemsetD16Async_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async_ptsz:
+      return as<cuMemsetD32Async_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2_ptsz:
+      return as<cuMemcpyDtoDAsync_v2_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync_ptsz:
+      return as<cuMemcpyAsync_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz:
+      return as<cuGraphLaunch_params>(data).hStream;
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy:
+      return CUstream{};
+    default:
+      return std::nullopt;
+  }
+}
+
+template <class Number>
+std::string numbers(const Number* values, unsigned count) {
+  std::string list;
+  for (unsigned i = 0; i < count; ++i) {
+    list += (i == 0 ? "" : ",") + std::to_string(values[i]);
+  }
+  return "[" + list + "]";
+}
+
+/// What a tensor map was made of, and its bytes: parameters that hold them are found by these.
+void record_tensor_map(const cuTensorMapEncodeTiled_params& call) {
+  Line line("tensor_map");
+  add_range(line, "of", number_of(call.globalAddress));
+  line.number("type", call.tensorDataType).number("rank", call.tensorRank);
+  line.raw("dims", numbers(call.globalDim, call.tensorRank));
+  line.raw("strides", numbers(call.globalStrides, call.tensorRank - 1));
+  line.raw("box", numbers(call.boxDim, call.tensorRank));
+  line.raw("element_strides", numbers(call.elementStrides, call.tensorRank));
+  line.number("interleave", call.interleave).number("swizzle", call.swizzle);
+  line.number("promotion", call.l2Promotion).number("fill", call.oobFill);
+  write_line(line.add("bytes", hexadecimal(call.tensorMap, sizeof *call.tensorMap)));
 }
 
 /// One node of a graph as JSON: a launch, a memset, a copy, or what else its number of type says.
@@ -542,6 +661,9 @@ void record_preparation(CUpti_CallbackId id, const CUpti_CallbackData& data) {
     case CUPTI_DRIVER_TRACE_CBID_cuLibraryLoadData:
       remember_handle(number_of(*as<cuLibraryLoadData_params>(data).library));
       break;
+    case CUPTI_DRIVER_TRACE_CBID_cuTensorMapEncodeTiled:
+      record_tensor_map(as<cuTensorMapEncodeTiled_params>(data));
+      break;
     case CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags: {
       const auto& call = as<cuGraphInstantiateWithFlags_params>(data);
       record_graph(call.hGraph, *call.phGraphExec);
@@ -561,12 +683,18 @@ void record_preparation(CUpti_CallbackId id, const CUpti_CallbackData& data) {
 void record_call(CUpti_CallbackId id, const CUpti_CallbackData& data) {
   if (data.callbackSite == CUPTI_API_ENTER) {
     if (thread.depth++ == 0) thread.loaded.clear();
+    if (rekernel_recorder::marks_are_on()) {
+      if (const auto stream = work_stream(id, data)) rekernel_recorder::before_work(*stream);
+    }
     return;
   }
   if (thread.depth > 0) --thread.depth;
   const auto* result = static_cast<const CUresult*>(data.functionReturnValue);
   const bool good = result && *result == CUDA_SUCCESS;
   if (good) record_preparation(id, data);
+  if (good && rekernel_recorder::marks_are_on()) {
+    if (const auto stream = work_stream(id, data)) rekernel_recorder::after_work(*stream);
+  }
   if (recorder->windows == 0) return;
   Line line("call");
   line.add("name", data.functionName)
@@ -654,6 +782,18 @@ bool load_driver(Driver& driver) {
          driver.memset_node && driver.copy_node;
 }
 
+constexpr rekernel_recorder::MarkServices mark_services = {
+    .write_note = [](const std::string& json) { write_line(Line("note").raw("note", json)); },
+    .write_time =
+        [](bool device, std::int64_t nanoseconds) {
+          if (nanoseconds <= 0) return;
+          write_line(Line("time")
+                         .raw("device", device ? "true" : "false")
+                         .number("ns", static_cast<std::uint64_t>(nanoseconds)));
+        },
+    .bytes_from = bytes_from,
+    .record = [](bool on) { recorder->windows = on; }};
+
 }  // namespace
 
 extern "C" {
@@ -673,6 +813,9 @@ __attribute__((visibility("default"))) int InitializeInjection() {
   recorder = fresh.release();  // lives as long as the process: callbacks may come until its end
   if (problem.empty()) problem = subscribe();
   write_line(Line("start").number("cupti", CUPTI_API_VERSION).add("problem", problem));
+  if (const char* samples = std::getenv("REKERNEL_CAPTURE_MARKS"); samples && problem.empty()) {
+    rekernel_recorder::start_marks(mark_services, std::atoi(samples));
+  }
   return 1;
 }
 
@@ -684,6 +827,29 @@ __attribute__((visibility("default"))) void rekernel_note(const char* json) {
 /// Begins (1) or ends (0) the recording of a call. Calls are numbered by their notes.
 __attribute__((visibility("default"))) void rekernel_record(int on) {
   if (recorder) recorder->windows = on;
+}
+
+/// The marks of rekernel_marks.h: "a", a, "b", b, …, nullptr.
+__attribute__((visibility("default"))) void rekernel_begin(const char* name, ...) {
+  if (!rekernel_recorder::marks_are_on()) return;
+  const Ours ours;
+  std::va_list rest;
+  va_start(rest, name);
+  rekernel_recorder::mark_begin(name, rest);
+  va_end(rest);
+}
+
+__attribute__((visibility("default"))) void rekernel_end(const char*, ...) {
+  if (!rekernel_recorder::marks_are_on()) return;
+  const Ours ours;
+  rekernel_recorder::mark_end();
+}
+
+__attribute__((visibility("default"))) void rekernel_count_calls(const char* none, ...) {
+  std::va_list rest;
+  va_start(rest, none);
+  *va_arg(rest, int*) = rekernel_recorder::marked_calls();
+  va_end(rest);
 }
 
 }  // extern "C"

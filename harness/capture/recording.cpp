@@ -7,6 +7,7 @@
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "ops/program.h"
 
 namespace rekernel {
 namespace {
@@ -60,6 +61,36 @@ RecordedParameter read_parameter(JsonReader reader) {
   }
   reader.no_other_keys();
   return parameter;
+}
+
+std::vector<std::int64_t> read_numbers(JsonReader reader, std::size_t count, std::int64_t min) {
+  std::vector<std::int64_t> numbers;
+  for (JsonReader& number : reader.array(count, count)) {
+    numbers.push_back(number.integer(min, std::int64_t{1} << 40));
+  }
+  return numbers;
+}
+
+RecordedTensorMap read_tensor_map(JsonReader& reader) {
+  const auto enumerator = [&](const char* key) {
+    return static_cast<int>(reader.required(key).integer(0, 255));
+  };
+  RecordedTensorMap map;
+  map.address = read_address(reader.required("of"));
+  map.type = enumerator("type");
+  map.interleave = enumerator("interleave");
+  map.swizzle = enumerator("swizzle");
+  map.promotion = enumerator("promotion");
+  map.fill = enumerator("fill");
+  JsonReader bytes = reader.required("bytes");
+  map.bytes = read_bytes(bytes, tensor_map_bytes);
+  if (map.bytes.size() != tensor_map_bytes) bytes.fail("expected 128 bytes");
+  const auto rank = static_cast<std::size_t>(reader.required("rank").integer(1, 5));
+  map.dims = read_numbers(reader.required("dims"), rank, 1);
+  map.strides = read_numbers(reader.required("strides"), rank - 1, 0);
+  map.box = read_numbers(reader.required("box"), rank, 1);
+  map.element_strides = read_numbers(reader.required("element_strides"), rank, 1);
+  return map;
 }
 
 std::array<std::int64_t, 3> read_extents(JsonReader reader) {
@@ -156,6 +187,12 @@ class LogReader {
       read_module(reader);
     } else if (event == "graph") {
       read_graph(reader);
+    } else if (event == "tensor_map") {
+      recording_.tensor_maps.push_back(read_tensor_map(reader));
+    } else if (event == "time") {
+      const bool device = reader.required("device").boolean();
+      (device ? recording_.device_ns : recording_.call_ns)
+          .push_back(reader.required("ns").integer(1, std::int64_t{1} << 50));
     } else if (event == "note") {
       read_note(reader.required("note"));
     } else if (event == "call") {
@@ -209,7 +246,7 @@ class LogReader {
     std::vector<JsonReader> pair = reader.array(2, 2);
     if (reader.error()) return tensor;
     tensor.address = pair[0].integer(1, largest);
-    tensor.bytes = pair[1].integer(1, std::int64_t{1} << 48);
+    tensor.bytes = pair[1].integer(0, std::int64_t{1} << 48);
     if (tensor.bytes > largest - tensor.address) reader.fail("reaches beyond all addresses");
     return tensor;
   }

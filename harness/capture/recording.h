@@ -24,9 +24,28 @@ struct RecordedAddress {
   int device = 0;
 };
 
+/// A tensor map as the driver was asked to encode it, and what it made. Enumerators are CUDA's
+/// numbers; dimensions run from the innermost outwards.
+struct RecordedTensorMap {
+  std::string bytes;
+  RecordedAddress address;
+  int type = 0;  ///< CUtensorMapDataType
+  std::vector<std::int64_t> dims;
+  std::vector<std::int64_t> strides;  ///< in bytes, one fewer than dimensions
+  std::vector<std::int64_t> box;
+  std::vector<std::int64_t> element_strides;
+  int interleave = 0;
+  int swizzle = 0;
+  int promotion = 0;
+  int fill = 0;
+};
+
 struct RecordedParameter {
   std::string bytes;
   std::vector<std::pair<std::int64_t, RecordedAddress>> addresses;  ///< by their place in the bytes
+  /// The same of tensor maps, whose bytes are then 0 and hold no address (tensor_maps.h finds
+  /// them).
+  std::vector<std::pair<std::int64_t, RecordedTensorMap>> tensor_maps;
 };
 
 struct RecordedLaunch {
@@ -97,6 +116,9 @@ struct Recording {
   std::string problem;               ///< why the recorder could not work; empty if it could
   std::vector<std::string> modules;  ///< file names by number, beside the log
   std::vector<RecordedCall> calls;
+  std::vector<RecordedTensorMap> tensor_maps;  ///< in the order in which they were encoded
+  std::vector<std::int64_t> call_ns;           ///< of further marked calls, from mark to mark
+  std::vector<std::int64_t> device_ns;         ///< the same, of their work on the device
 };
 
 /// Reads a log of the recorder (recorder.cpp says what it writes). Every line is looked at: its

@@ -37,10 +37,17 @@ std::string name_from(const fs::path& program) {
   return name;
 }
 
+/// 0 where a program that marks its work marked too few calls for times.
+std::int64_t median_of(const std::vector<std::int64_t>& times) {
+  return times.empty() ? 0 : summarise(times).median_ns;
+}
+
 /// What the program says of its own time, in a line.
 std::string program_text(const Capture& capture, std::int64_t call_ns, std::int64_t device_ns) {
-  return "  the program's own word, " + capture.entry + " under PyTorch " + capture.torch + ": " +
-         milliseconds(call_ns) + " ms a call, " + milliseconds(device_ns) +
+  const std::string who = "  the program's own word, " + capture.entry +
+                          (capture.torch.empty() ? "" : " under PyTorch " + capture.torch) + ": ";
+  if (capture.device_ns.empty()) return who + "no time (it marked too few calls)\n";
+  return who + milliseconds(call_ns) + " ms a call, " + milliseconds(device_ns) +
          " ms of it on the device\n";
 }
 
@@ -55,25 +62,30 @@ std::string made_text(const Candidate& candidate, const fs::path& folder) {
 
 Page capture_page() {
   Page page;
-  page.usage = "[PROBLEM] [options] -- PROGRAM.py";
+  page.usage = "[PROBLEM] [options] -- PROGRAM [arguments]";
   page.description =
-      "Runs a Python program on the problem's inputs, records what it launches on the GPU, makes a "
-      "candidate of it, and judges and times that. harness/CAPTURE.md says what can be captured.";
+      "Runs a Python program on the problem's inputs, or a CUDA program that marks its work, "
+      "records what it launches on the GPU, makes a candidate of it, and judges and times that. "
+      "harness/CAPTURE.md says what can be captured.";
   page.takes({"of", "PROBLEM", "what the program solves; left out with --problem FILE", Count::one},
              text_value("PROBLEM", {Names::problem}));
-  page.takes({"program", "PROGRAM",
-              "a Python program: KernelBench's ModelNew, GPU MODE's "
-              "custom_kernel, or a function of the problem's inputs",
-              Count::optional},
-             text_value("PROGRAM", {Names::file}));
+  page.takes(
+      {"program", "PROGRAM",
+       "a Python program (KernelBench's ModelNew, GPU MODE's custom_kernel, or a function of "
+       "the problem's inputs), or an executable that marks its work, with its arguments",
+       Count::any},
+      list_value("PROGRAM", {Names::file}));
   page.examples = {
       {"rekernel capture softmax -- tests/capture/honest/eager_softmax.py"},
-      {"rekernel capture softmax --no-evaluate -- tests/capture/honest/compile_softmax.py"}};
+      {"rekernel capture softmax --no-evaluate -- tests/capture/honest/compile_softmax.py"},
+  };
   add_problem_option(page.group("Candidate"));
   page.group("Candidate")
       .add_options()("function", text_value("NAME"),
                      "which function, where the program has several")(
           "name", text_value("NAME"), "name of the candidate; the program's by default")(
+          "extensions", text_value("DIR", {Names::folder}),
+          "folder of what PyTorch compiled for the program before; it may write there")(
           "into", text_value("DIR", {Names::folder})->default_value("."),
           "folder to make the candidate's in")("no-evaluate", po::bool_switch(),
                                                "make the candidate and do not judge it");
@@ -95,18 +107,27 @@ int capture_command(const Arguments& arguments) {
   if (parsed.exit_status) return *parsed.exit_status;
   const Result<std::vector<const Problem*>> taken = take_problems(parsed);
   if (!taken) return bad_input(taken.error());
-  // With --problem, the one word is the program.
-  const bool program_alone = !parsed.has("program") && taken->size() == 1;
-  if (!program_alone && !parsed.has("program")) {
-    return bad_input({"capture: expected PROGRAM; see rekernel help capture"});
-  }
+  std::vector<std::string> words;
+  if (parsed.has("program")) words = parsed.get<std::vector<std::string>>("program");
+  // With --problem FILE, all words are the program's.
+  const bool is_given = taken->size() == 1;
+  if (is_given && parsed.has("of")) words.insert(words.begin(), parsed.get<std::string>("of"));
+  if (words.empty()) return bad_input({"capture: expected PROGRAM; see rekernel help capture"});
   const Result<const Problem*> known =
-      program_alone ? taken->front() : asked_problem(parsed, "of", *taken);
+      is_given ? taken->front() : asked_problem(parsed, "of", *taken);
   if (!known) return bad_input(known.error());
   const Problem* problem = *known;
   CaptureRequest request;
-  request.program = parsed.get<std::string>(program_alone ? "of" : "program");
+  request.program = words.front();
+  request.arguments.assign(words.begin() + 1, words.end());
   if (parsed.has("function")) request.function = parsed.get<std::string>("function");
+  if (parsed.has("extensions")) {
+    request.extensions = fs::absolute(parsed.get<std::string>("extensions"));
+    std::error_code status;
+    if (!fs::is_directory(request.extensions, status)) {
+      return bad_input({"--extensions " + request.extensions.string() + ": not a folder"});
+    }
+  }
   request.name = parsed.has("name") ? parsed.get<std::string>("name") : name_from(request.program);
   request.device = parsed.get<int>("device");
   request.samples = parsed.get<int>("samples");
@@ -136,11 +157,12 @@ int capture_command(const Arguments& arguments) {
   if (Result<Ok> written = write_candidate(folder, capture->candidate); !written) {
     return bad_input(written.error());
   }
-  const std::int64_t call_ns = summarise(capture->call_ns).median_ns;
-  const std::int64_t device_ns = summarise(capture->device_ns).median_ns;
+  const std::int64_t call_ns = median_of(capture->call_ns);
+  const std::int64_t device_ns = median_of(capture->device_ns);
   const bool as_json = parsed.flag("json");
   boost::json::object record = {
       {"folder", folder.string()},
+      {"note", capture->candidate.origin.note},
       {"libraries", boost::json::value_from(libraries_of(capture->candidate.program))},
       {"program",
        {{"entry", capture->entry},

@@ -12,6 +12,7 @@ int bench_command(const Arguments& arguments);
 int blinding_command(const Arguments& arguments);
 int capture_command(const Arguments& arguments);
 int check_command(const Arguments& arguments);
+int claims_command(const Arguments& arguments);
 int completion_command(const Arguments& arguments);
 int dataset_atif_command(const Arguments& arguments);
 int dataset_command(const Arguments& arguments);

@@ -217,7 +217,7 @@ std::string file_of(const CompiledProgram& program) {
 /// Bytes that an argument takes as a kernel parameter.
 std::int64_t argument_bytes(const Argument& argument) {
   if (std::holds_alternative<BufferArgument>(argument)) return 8;
-  if (std::holds_alternative<TensorMapArgument>(argument)) return 128;
+  if (std::holds_alternative<TensorMapArgument>(argument)) return tensor_map_bytes;
   if (const auto* bytes = std::get_if<BytesArgument>(&argument)) {
     return static_cast<std::int64_t>(bytes->bytes.size());
   }

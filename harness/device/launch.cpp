@@ -135,14 +135,19 @@ Result<ArgumentBytes> encode_tensor_map(const TensorMapArgument& map, const Buff
   return ArgumentBytes::of(encoded);
 }
 
-ArgumentBytes patched(const BytesArgument& argument, const Bindings& bindings) {
+Result<ArgumentBytes> patched(const BytesArgument& argument, const Bindings& bindings) {
   std::string bytes = argument.bytes;
   for (const BytesArgument::Address& address : argument.addresses) {
     const CUdeviceptr pointer =
         bindings.at(address.buffer).pointer + static_cast<CUdeviceptr>(address.offset_bytes);
     std::memcpy(bytes.data() + address.at, &pointer, sizeof pointer);
   }
-  return {std::move(bytes)};
+  for (const auto& [at, map] : argument.tensor_maps) {
+    Result<ArgumentBytes> encoded = encode_tensor_map(map, bindings.at(map.buffer));
+    if (!encoded) return encoded;
+    bytes.replace(static_cast<std::size_t>(at), encoded->bytes.size(), encoded->bytes);
+  }
+  return ArgumentBytes{std::move(bytes)};
 }
 
 PreparedMemset prepare_memset(const Memset& memset, const Bindings& bindings) {

@@ -58,6 +58,8 @@ boost::json::array report_searches(RecordComplaints& complaints);
 /// What a data set of the records would be made of (rekernel dataset); null where one cannot be
 /// made.
 boost::json::value report_dataset(RecordComplaints& complaints);
+/// Other people's claims beside what was measured, a record each.
+boost::json::array report_claims(RecordComplaints& complaints);
 /// Cheats, mutants and honest kernels: what they are, and what must become of them.
 boost::json::object report_gallery(RecordComplaints& complaints);
 /// One device's verdicts on them, and its errors beside the bounds; null without a record.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/base/json.h"
+#include "harness/claims/claims_record.h"
 #include "harness/project/recorded.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/record.h"
@@ -172,10 +173,12 @@ bool holds_records(const fs::path& folder) {
 }
 
 std::vector<fs::path> device_folders(const fs::path& root) {
+  const fs::path claims = claims_record_path(root, "any").parent_path();
   std::vector<fs::path> folders;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(root / "results", ignored)) {
-    if (entry.is_directory(ignored) && holds_records(entry.path())) folders.push_back(entry.path());
+    if (entry.path() == claims || !entry.is_directory(ignored)) continue;
+    if (holds_records(entry.path())) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   return folders;

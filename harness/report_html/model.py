@@ -73,6 +73,7 @@ class Report:
         self.kernels = data["kernels"]
         self.devices = [Device(device) for device in data["devices"]]
         self.searches = data["searches"]
+        self.claims = data.get("claims", [])  # records of other people's programs
         self.dataset = data.get("dataset")  # what a data set of the records is made of
         self.cheats = data["gallery"]["cheats"]
         self.mutants = {mutant["id"]: mutant for mutant in data["gallery"]["mutants"]}

@@ -75,6 +75,8 @@ class Site:
         yield "kernels.html", "kernels.html", {}
         yield "searches.html", "searches.html", {}
         yield "problems.html", "problems.html", {}
+        if self.report.claims:
+            yield "claims.html", "claims.html", {}
         for problem in self.report.catalog:
             yield problem["page"], "problem.html", {"problem": problem}
         for kernel in self.report.kernels:

@@ -295,6 +295,43 @@ class Generator(unittest.TestCase):
         self.assertEqual(made.returncode, 0, made.stderr)
         self.assertIn("None can be read", (folder / "judge.html").read_text())
 
+    def test_claims_stand_beside_what_was_measured(self):
+        def row(name, **more):
+            return {"name": name, "problem": "matmul_fp16", "axes": {"m": 64}, "file": f"{name}.cu", "line": 0,
+                    "sha256": "ab" * 32, "outcome": "judged", "reason": "", "status": "", "badges": [],
+                    "libraries": [], "note": "", "median_ns": 0, "own_device_ns": 0, "own_call_ns": 0,
+                    "tolerance_share": 0, "rms_error": 0, "device": "", "references": [], "claimed": [], **more}
+
+        figure = {"quantity": "speedup over torch.matmul", "value": 1.25, "unit": "x", "over": "pytorch_eager",
+                  "reference": "", "holds": False}
+        eager = {"id": "pytorch_eager", "unavailable": "", "median_ns": 960000, "percent": 120.4, "low": 119.0,
+                 "high": 121.0}
+        library = {**eager, "id": "cublas_fp16", "median_ns": 800000, "percent": 100.4}
+        measured = {**figure, "reference": "pytorch_eager",
+                    "measured": {"value": 120.4, "low": 119.0, "high": 121.0}}
+        fast = row("fast", status="passed", badges=["robust"], median_ns=797000, rms_error=1.5e-4,
+                   device="NVIDIA H200", references=[eager, library], claimed=[measured])
+        gone = row("gone", outcome="missing", reason="<b>gone.cu</b>: there is no such file", claimed=[figure])
+        record = {"name": "others", "title": "Kernels of <i>others</i>", "repository": "https://example.org",
+                  "revision": "abc", "licence": "MIT", "device": "NVIDIA H100", "method": "a warm cache",
+                  "rows": [fast, gone]}
+        folder = Path(self.scratch.name) / "claims"
+        made = reports.generate(
+            {"schema": 1, "badges": {}, "problems": [], "kernels": [], "devices": [], "searches": [],
+             "gallery": {"cheats": [], "mutants": [], "honest": []}, "complaints": [], "claims": [record]}, folder)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        page = folder / "claims.html"
+        text = page.read_text()
+        self.assertIn("claims.html", tags_of(folder / "index.html").links)
+        for part in ("Kernels of &lt;i&gt;others", "&lt;b&gt;gone.cu&lt;/b&gt;: there is no such file", "1 of 2",
+                     "0 of 2", "1.25× pytorch_eager", "1.2× pytorch_eager [1.19, 1.21]", "120.4%", "100.4%",
+                     "1.5e-04", "a warm cache", "abababababab…", "NVIDIA H200"):
+            self.assertIn(part, text)
+        bars = [one for piece in packed(text)["pieces"] for one in piece.get("rows", [])]
+        self.assertEqual([(one["kind"], one.get("value")) for one in bars],
+                         [("head", None), ("kernel", 120.4), ("published", 125), ("head", None),
+                          ("published", 125)])
+
     def test_a_defect_is_one_line(self):
         folder = Path(self.scratch.name) / "defect"
         made = reports.generate({"complaints": []}, folder)

@@ -61,6 +61,48 @@ TEST(Code, OfSeveralLanguagesAndModulesIsRead) {
   EXPECT_EQ(candidate_sha256(*again), candidate_sha256(*candidate));
 }
 
+/// A launch whose parameter is 192 bytes with a tensor map at 64.
+std::string plan_with_map(const std::string& at, const std::string& of = "x") {
+  return R"({"schema": 1, "problem": "softmax", "name": "taken", "idea": "i", "arch": "sm_90a",
+    "origin": {"note": "n"},
+    "launches": [{"kernel": "k", "grid": [1], "block": [1], "args": [{"bytes": ")" +
+         std::string(2 * 192, '1') + R"(", "addresses": [{"at": 56, "of": "y"}],
+         "tensor_maps": [{"at": )" +
+         at + R"(, "tensor_map": {"of": ")" + of +
+         R"(", "dtype": "f32", "dims": [65536, 4096], "strides_bytes": [262144],
+            "box": [32, 64], "swizzle": "128B"}}]}]}]})";
+}
+
+TEST(Code, TensorMapsStandInBytes) {
+  const std::vector<Code> code = {{Language::cubin, "machine code"}};
+  const Result<Candidate> candidate = parse_candidate(plan_with_map("64"), code, "k");
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  const auto& launch = std::get<KernelLaunch>(candidate->program.steps[0]);
+  const auto& argument = std::get<BytesArgument>(launch.args.at(0));
+  ASSERT_EQ(argument.tensor_maps.size(), 1u);
+  EXPECT_EQ(argument.tensor_maps[0].at, 64);
+  EXPECT_EQ(argument.tensor_maps[0].map.buffer, "x");
+  const Result<Candidate> again = parse_candidate(candidate_json(*candidate), code, "k");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(candidate_sha256(*again), candidate_sha256(*candidate));
+  EXPECT_NE(candidate_sha256(parse_candidate(plan_with_map("64", "y"), code, "k").value()),
+            candidate_sha256(*candidate));
+}
+
+TEST(Code, TensorMapsInBytesAreLookedAt) {
+  const auto refused = [](const std::string& at, const std::string& of = "x") {
+    const Result<Candidate> candidate =
+        parse_candidate(plan_with_map(at, of), {{Language::cubin, "machine code"}}, "k");
+    return candidate ? "" : candidate.error().message;
+  };
+  const std::string where = "k: launches[0].args[0].tensor_maps[0].";
+  const std::string places = "at: expected multiples of 64, rising, with 128 bytes from each on";
+  EXPECT_EQ(refused("32"), where + places);
+  EXPECT_EQ(refused("128"), where + places);
+  EXPECT_EQ(refused("0"), where + "at: the address at 56 lies in the tensor map");
+  EXPECT_EQ(refused("64", "z"), where + "tensor_map.of: unknown buffer \"z\"; known: x, y");
+}
+
 TEST(Code, DecidesTheHash) {
   const auto hash = [](std::string_view before, const std::string& after,
                        const std::vector<Code>& modules) {

@@ -242,6 +242,99 @@ TEST_F(CapturedProgram, LeavesNoFolder) {
   EXPECT_EQ(folders(), 0u);
 }
 
+/// A program without Python, which calls its work between marks.
+class MarkedProgram : public CapturedProgram {
+ protected:
+  Result<Capture> capture_marked(std::vector<std::string> arguments) {
+    CaptureRequest request;
+    request.program = MARKED_PROGRAM;
+    request.arguments = std::move(arguments);
+    request.recorder = FAKE_RECORDER;
+    request.name = "program";
+    request.arch = "sm_90a";
+    request.samples = 10;
+    return capture_program(request, *find_problem("softmax"));
+  }
+
+  std::string complaint_of_marks(std::vector<std::string> arguments) {
+    const Result<Capture> captured = capture_marked(std::move(arguments));
+    EXPECT_FALSE(captured.ok());
+    const std::string message = captured ? "" : captured.error().message;
+    const std::string place = std::string(MARKED_PROGRAM) + ": ";
+    EXPECT_EQ(message.rfind(place, 0), 0u) << message;
+    return message.substr(std::min(place.size(), message.size()));
+  }
+
+  ScopedVariable module_{"FAKE_MODULE", (recorded_softmax / "1091.1.module").string()};
+};
+
+TEST_F(MarkedProgram, BecomesACandidate) {
+  write_recorded_calls(folder_.path());
+  const Result<Capture> captured = capture_marked({});
+  ASSERT_TRUE(captured.ok()) << captured.error().message;
+  EXPECT_EQ(captured->entry, "marked_program");
+  EXPECT_EQ(captured->torch, "");
+  EXPECT_TRUE(captured->device_ns.empty());
+  ASSERT_EQ(captured->candidate.program.steps.size(), 1u);
+  const auto& launch = std::get<KernelLaunch>(captured->candidate.program.steps.front());
+  EXPECT_EQ(launch.kernel, "row_softmax");
+  EXPECT_EQ(std::get<BufferArgument>(launch.args[0]).buffer, "y");
+  EXPECT_EQ(std::get<BufferArgument>(launch.args[1]).buffer, "x");
+}
+
+TEST_F(MarkedProgram, MayCallItsWorkMoreOftenAndNotLess) {
+  write_recorded_calls(folder_.path());
+  EXPECT_TRUE(capture_marked({"y", "7"}).ok());
+  EXPECT_EQ(complaint_of_marks({"y", "2"}), "recorded 1 whole call; expected 2");
+  const std::string none =
+      "marked no call of its work, or fewer than three (rekernel_marks.h): the first warms up, the "
+      "two after it are recorded";
+  EXPECT_EQ(complaint_of_marks({"y", "1"}), none);
+  EXPECT_EQ(complaint_of_marks({"y", "0"}), none);
+}
+
+TEST_F(MarkedProgram, NamesTheProblemsTensors) {
+  EXPECT_EQ(complaint_of_marks({"z"}), "marks \"z\", which is no tensor of softmax; it has x, y");
+  EXPECT_EQ(complaint_of_marks({"-"}), "marks no \"y\"; expected x, y");
+}
+
+TEST_F(MarkedProgram, HasItsTensorsInDeviceMemory) {
+  {
+    const ScopedVariable bytes("FAKE_BYTES", "4096");
+    EXPECT_EQ(complaint_of_marks({}),
+              "marks \"x\", which has 1073741824 bytes, where its memory has only 4096");
+  }
+  const ScopedVariable bytes("FAKE_BYTES", "0");
+  EXPECT_EQ(complaint_of_marks({}), "marks \"x\" with no address of device memory");
+}
+
+TEST_F(MarkedProgram, RunsAsBeforeWhereNothingRecords) {
+  EXPECT_EQ(std::system(MARKED_PROGRAM), 0);  // NOLINT(concurrency-mt-unsafe)
+}
+
+TEST(Capture, AProgramWithoutPythonIsAnExecutable) {
+  const TemporaryFolder folder;
+  CaptureRequest request;
+  request.name = "program";
+  request.program = folder / "program";
+  std::ofstream(request.program) << "text";
+  const auto complaint = [&] {
+    const Result<Ok> sound = check_request(request, *find_problem("softmax"));
+    return sound ? "" : sound.error().message;
+  };
+  EXPECT_EQ(complaint(),
+            request.program.string() + ": expected a Python program (.py) or an executable");
+  fs::permissions(request.program, fs::perms::owner_all);
+  EXPECT_EQ(complaint(), "");
+  request.function = "softmax";
+  EXPECT_EQ(complaint(), "--function: expected a Python program (.py)");
+  request.function.reset();
+  request.program = folder / "program.py";
+  request.arguments = {"4096"};
+  std::ofstream(request.program) << softmax_program;
+  EXPECT_EQ(complaint(), request.program.string() + ": a Python program gets no arguments");
+}
+
 class SandboxedProgram : public CapturedProgram {
  protected:
   SandboxedProgram() : CapturedProgram("on") {}

@@ -193,6 +193,111 @@ TEST(PlanMaker, TakesPaddingFromTheFirstCall) {
   EXPECT_EQ(argument.bytes, std::string("\x01\0\0\0\xaa\xbb\xcc\xdd\x02\0\0\0\x03\0\0\0", 16));
 }
 
+/// A tensor map of the softmax's input, as the recorder writes it. `word` is the address in its
+/// bytes, little endian.
+std::string map_line(const std::string& address, const std::string& word, int swizzle = 3,
+                     const std::string& strides = "[262144]") {
+  return R"({"event":"tensor_map","of":{"address":)" + address + R"(,"start":)" + address +
+         R"(,"bytes":1073741824,"type":2,"managed":0,"device":0},"type":7,"rank":2,)"
+         R"("dims":[65536,4096],"strides":)" +
+         strides + R"(,"box":[32,64],"element_strides":[1,1],"interleave":0,"swizzle":)" +
+         std::to_string(swizzle) + R"(,"promotion":2,"fill":0,"bytes":")" + word +
+         std::string(240, '7') + "\"}";
+}
+
+/// The inputs of the two recorded calls, as numbers and as bytes.
+constexpr const char* first_input = "139765315796992";
+constexpr const char* first_word = "000000a61d7f0000";
+constexpr const char* second_input = "139764242055168";
+constexpr const char* second_word = "000000661d7f0000";
+
+/// Both calls with a structure of 192 bytes that holds a tensor map at 64, whose first word is an
+/// address.
+Changed with_maps_in_structures(const std::string& first_map, const std::string& second_map) {
+  const auto structure = [](const std::string& word) {
+    return std::string(128, '1') + word + std::string(240, '7');
+  };
+  const auto pointer = [](const std::string& address) {
+    return R"([64,{"address":)" + address + R"(,"start":)" + address +
+           R"(,"bytes":1073741824,"type":2,"managed":0,"device":0}])";
+  };
+  return with_structures(structure(first_word), structure(second_word), pointer(first_input),
+                         pointer(second_input))
+      .with(R"({"event":"note","note":{"call":1,"tensors")",
+            first_map + "\n" + second_map + "\n" + R"({"event":"note","note":{"call":1,"tensors")");
+}
+
+TEST(PlanMaker, TakesTensorMapsOutOfStructures) {
+  const Result<Candidate> candidate = with_maps_in_structures(map_line(first_input, first_word),
+                                                              map_line(second_input, second_word))
+                                          .plan();
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  EXPECT_EQ(candidate->origin.note, "captured from triton_softmax.py");
+  const auto& argument = std::get<BytesArgument>(launch_at(*candidate, 0).args.at(4));
+  EXPECT_TRUE(argument.addresses.empty());
+  ASSERT_EQ(argument.tensor_maps.size(), 1u);
+  EXPECT_EQ(argument.tensor_maps[0].at, 64);
+  EXPECT_EQ(argument.bytes, std::string(64, '\x11') + std::string(128, '\0'));
+  const TensorMapArgument& map = argument.tensor_maps[0].map;
+  EXPECT_EQ(map.buffer, "x");
+  EXPECT_EQ(map.dtype, DType::f32);
+  EXPECT_EQ(map.offset_bytes, 0);
+  EXPECT_EQ(map.dims, (std::vector<std::int64_t>{65536, 4096}));
+  EXPECT_EQ(map.strides_bytes, std::vector<std::int64_t>{262144});
+  EXPECT_EQ(map.box, (std::vector<std::int64_t>{32, 64}));
+  EXPECT_EQ(map.swizzle, TensorMapArgument::Swizzle::b128);
+  EXPECT_EQ(map.l2_promotion, TensorMapArgument::L2Promotion::b128);
+}
+
+TEST(PlanMaker, LeavesTensorMapsAsBytesThatAPlanHasNoWordsFor) {
+  // A stride beyond the buffer; a swizzle that is not known.
+  for (const auto& [swizzle, strides] :
+       {std::pair{3, std::string("[524288]")}, std::pair{9, std::string("[262144]")}}) {
+    const Result<Candidate> candidate =
+        with_maps_in_structures(map_line(first_input, first_word, swizzle, strides),
+                                map_line(second_input, second_word, swizzle, strides))
+            .plan();
+    ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+    const auto& argument = std::get<BytesArgument>(launch_at(*candidate, 0).args.at(4));
+    EXPECT_TRUE(argument.tensor_maps.empty());
+    ASSERT_EQ(argument.addresses.size(), 1u);
+    EXPECT_EQ(argument.addresses[0].at, 64);
+    EXPECT_EQ(argument.addresses[0].buffer, "x");
+  }
+}
+
+TEST(PlanMaker, RefusesTensorMapsThatDiffer) {
+  EXPECT_EQ(with_maps_in_structures(map_line(first_input, first_word, 3),
+                                    map_line(second_input, second_word, 2))
+                .complaint(),
+            "step 0 of the two recorded calls differs: kernel row_softmax: parameter 4, its tensor "
+            "maps");
+}
+
+TEST(PlanMaker, TakesAWorkspaceThatTheProgramAllocatesInTheCall) {
+  // Another piece of memory in each call, and questions and attributes before the launch.
+  const auto pointer = [](const std::string& address) {
+    return R"([0,{"address":)" + address + R"(,"start":)" + address +
+           R"(,"bytes":4096,"type":2,"managed":0,"device":0}])";
+  };
+  const Result<Candidate> candidate =
+      with_structures("00001000000000000500000000000000", "00002000000000000500000000000000",
+                      pointer("1048576"), pointer("2097152"))
+          .before_launches(call("cuMemAlloc_v2"))
+          .before_launches(call("cuFuncSetAttribute"))
+          .before_launches(call("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"))
+          .before_launches(call("cuDeviceGetAttribute"))
+          .before_launches(call("cuKernelSetAttribute"))
+          .before_launches(call("cuTensorMapEncodeTiled"))
+          .plan();
+  ASSERT_TRUE(candidate.ok()) << candidate.error().message;
+  ASSERT_EQ(candidate->program.workspaces.size(), 1u);
+  EXPECT_EQ(candidate->program.workspaces[0].bytes, 4096);
+  const auto& argument = std::get<BytesArgument>(launch_at(*candidate, 0).args.at(4));
+  ASSERT_EQ(argument.addresses.size(), 1u);
+  EXPECT_EQ(argument.addresses[0].buffer, candidate->program.workspaces[0].name);
+}
+
 TEST(PlanMaker, TakesForPaddingWhatIsAnAddressInOneCallAlone) {
   const std::string at_zero = "[0," + std::string(elsewhere) + "]";
   const std::string with = "00101000000000000500000000000000";

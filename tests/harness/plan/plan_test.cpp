@@ -68,6 +68,7 @@ const std::map<std::string, std::string> places = {
     {"tensor_map", "/launches/1/args/1/tensor_map"},
     {"bytes_argument", "/launches/1/args/2"},
     {"address", "/launches/1/args/2/addresses/0"},
+    {"placed_tensor_map", "/launches/1/args/2/tensor_maps/0"},
 };
 
 json::value example_of(const PlanObject& object) { return json::parse(plan_example(object)); }
@@ -79,6 +80,10 @@ json::value plan_with(const PlanObject& object) {
   put_at(plan, "/launches/1/args", json::parse(R"(["x", 0, 0, {"i32": 7}])"));
   put_at(plan, "/launches/1/args/1", example_of(plan_object("tensor_map_argument")));
   put_at(plan, "/launches/1/args/2", example_of(plan_object("bytes_argument")));
+  if (object.name == "placed_tensor_map") {
+    put_at(plan, "/launches/1/args/2",
+           {{"bytes", std::string(2 * tensor_map_bytes, '0')}, {"tensor_maps", {0}}});
+  }
   if (!object.one_key) put_at(plan, places.at(object.name), example_of(object));
   if (object.name == "launch") put_at(plan, "/launches/1/args", json::parse(R"(["x"])"));
   return plan;
@@ -215,7 +220,9 @@ TEST(PlanTable, LengthsOfListsAreThoseOfTheReader) {
       const auto entries = [&](std::uint64_t count) {
         const json::array given = json::parse(key.example).as_array();
         json::array list;
-        for (std::uint64_t i = 0; i < count; ++i) list.push_back(given.at(i % given.size()));
+        for (std::uint64_t i = 0; i < count; ++i) {
+          list.push_back(given.empty() ? json::value() : given.at(i % given.size()));
+        }
         return list;
       };
       put_at(plan, path, entries(key.value.most + 1));

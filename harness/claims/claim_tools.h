@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/claims/claims_run.h"
+
+namespace rekernel {
+
+struct ClaimToolsOptions {
+  std::filesystem::path sources;
+  std::filesystem::path claims_folder;  ///< the file of claims lies in it
+  int samples = 60;
+  bool pytorch = true;  ///< PyTorch is timed beside the program
+  /// For which PyTorch compiles extensions before the GPU is asked, as it would there: "9.0+PTX".
+  std::string extension_archs;
+  std::chrono::seconds compile_deadline{900};
+  std::chrono::seconds capture_deadline{300};
+  std::chrono::seconds evaluate_deadline{1800};
+};
+
+/// A command with what its placeholders stand for: {source}, {program}, {sources}, {claims},
+/// {marks}, and the axes by their names. An unknown one is an error.
+Result<std::vector<std::string>> filled_command(const std::vector<std::string>& command,
+                                                const std::map<std::string, std::string>& words);
+
+/// A project's folder with this problem alone, at the claim's sizes: where `rekernel` is run for
+/// it. Returns the problem's id. `claims_folder` has the problem's file where the claim names one.
+Result<std::string> write_problem(const Claim& claim, const std::filesystem::path& claims_folder,
+                                  const std::filesystem::path& project);
+
+/// Compilers run in the sandbox, without a GPU; capture and judgement are this program's own
+/// commands, each a process of its own.
+ClaimTools claim_tools(const ClaimToolsOptions& options);
+
+}  // namespace rekernel

@@ -15,6 +15,7 @@
 #include "harness/terminal/suggestion.h"
 #include "replay/search/search.h"
 #include "replay/search/search_file.h"
+#include "replay/search/study.h"
 #include "replay/trajectory/inspection.h"
 
 namespace rekernel {
@@ -26,6 +27,7 @@ namespace {
 
 /// Of the settings that a trajectory holds: where a search goes on, they are what they are.
 constexpr std::array recorded_options = {"problem",      "settings",      "model",     "rounds",
+"study", "profiles",
                                          "ideas",        "branches",      "survivors", "bank",
                                          "token-budget", "prompt-tokens", "seed",      "reference",
                                          "target",       "notes",         "tries"};
@@ -59,6 +61,15 @@ std::vector<std::string> list_of(const ParsedArguments& parsed, const char* name
 
 bool asks_endpoints(const ParsedArguments& parsed) {
   return parsed.get<std::string>("replies") == "openai";
+}
+
+/// Of libraries, then of PyTorch, in the order of the problem's own list.
+std::vector<std::string> known_references(const std::string& problem) {
+  std::vector<std::string> ids = library_reference_ids(problem);
+  const Problem* found = find_problem(problem);
+  if (!found) return ids;
+  for (std::string& id : pytorch_ids(*found)) ids.push_back(std::move(id));
+  return ids;
 }
 
 void take_text(const ParsedArguments& parsed, const char* name, std::optional<std::string>& value) {
@@ -133,9 +144,40 @@ Result<std::vector<Endpoint>> choose_endpoints(const ParsedArguments& parsed,
   return resolve_endpoints(models, from, *file, *wish);
 }
 
-/// The settings file, where one is given, with what the command line says on top.
-Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
+/// Of the study that is named, the search that is named.
+Result<SearchFile> search_of_study(const ParsedArguments& parsed, const std::string& name) {
+  for (const char* option : {"settings", "problem"}) {
+    if (parsed.has(option)) {
+      return Error{std::string("--") + option + ": expected it or --study, not both"};
+    }
+  }
+  const std::string& path = parsed.get<std::string>("study");
+  Result<Study> study = load_study(path);
+  if (!study) return study.error();
+  if (std::optional<SearchFile> file = search_of(*study, name)) return std::move(*file);
+  std::vector<std::string> names;
+  for (const std::string& one : study->problems) names.push_back(study->search_name(one));
+  return Error{path + ": no search " + one_line(name, 64) + did_you_mean(name, names) +
+               ": expected one of " + joined(names)};
+}
+
+/// The references' ids, with the problem's first one, the headline, by its id.
+std::vector<std::string> reference_ids(std::vector<std::string> ids, const std::string& problem) {
+  const std::vector<std::string> known = known_references(problem);
+  for (std::string& id : ids) {
+    if (id == "headline" && !known.empty()) id = known.front();
+  }
+  return ids;
+}
+
+/// The settings file or the study, where one is given, with what the command line says on top.
+Result<SearchFile> wanted_search(const ParsedArguments& parsed, const std::string& name) {
   SearchFile file;
+  if (parsed.has("study")) {
+    Result<SearchFile> found = search_of_study(parsed, name);
+    if (!found) return found.error();
+    file = std::move(*found);
+  }
   if (parsed.has("settings")) {
     Result<SearchFile> loaded = load_search_file(parsed.get<std::string>("settings"));
     if (!loaded) return loaded.error();
@@ -164,6 +206,7 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   if (replies == "recorded") settings.tries = 1;
   take_number(parsed, "tries", settings.tries);
   if (parsed.flag("mixed-gpus")) settings.mixed_gpus = true;
+  if (parsed.flag("profiles")) settings.profiles = true;
   const std::vector<std::string> names = list_of(parsed, "model");
   if (!names.empty()) settings.models.clear();
   for (const std::string& name : names) settings.models.push_back({name});
@@ -179,6 +222,7 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   if (const auto ids = list_of(parsed, "reference"); !ids.empty()) settings.references = ids;
   const std::vector<std::string> known = library_reference_ids(file.problem);
   if (settings.references.empty() && !known.empty()) settings.references = {known.front()};
+  settings.references = reference_ids(std::move(settings.references), file.problem);
   if (parsed.has("target")) {
     file.device = known_device(parsed.get<std::string>("target"));
     if (!file.device) {
@@ -201,7 +245,7 @@ Result<std::optional<Header>> recorded_header(Trajectory& trajectory) {
 }
 
 Result<Ok> check_references(const Header& header) {
-  const std::vector<std::string> known = library_reference_ids(header.problem);
+  const std::vector<std::string> known = known_references(header.problem);
   for (const std::string& id : header.settings.references) {
     if (std::find(known.begin(), known.end(), id) != known.end()) continue;
     return Error{"search " + header.name + ": unknown reference '" + one_line(id, 64) + "'" +
@@ -230,7 +274,7 @@ Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header
 }
 
 Result<ChosenSearch> wanted_search(const ParsedArguments& parsed, const fs::path& path) {
-  Result<SearchFile> wanted = wanted_search(parsed);
+  Result<SearchFile> wanted = wanted_search(parsed, path.stem().string());
   if (!wanted) return wanted.error();
   auto endpoints = choose_endpoints(parsed, wanted->settings.models, ModelsFrom::owner);
   if (!endpoints) return endpoints.error();
@@ -248,9 +292,9 @@ Result<ChosenSearch> unchecked_search(const ParsedArguments& parsed, Trajectory&
   if (!recorded) return recorded.error();
   const fs::path& path = trajectory.path();
   if (resumes(parsed) && *recorded) return resumed_search(parsed, std::move(**recorded), path);
-  if (!parsed.has("problem") && !parsed.has("settings")) {
+  if (!parsed.has("problem") && !parsed.has("settings") && !parsed.has("study")) {
     return Error{*recorded ? path.string() + " exists; --resume goes on with its recorded settings"
-                           : "search: expected --problem or --settings"};
+                           : "search: expected --problem, --settings or --study"};
   }
   Result<ChosenSearch> wanted = wanted_search(parsed, path);
   if (!wanted || !*recorded) return wanted;

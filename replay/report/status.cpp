@@ -88,6 +88,9 @@ std::string state_text(const SearchStatus& status) {
     return verb + "waits for the evaluation of " +
            counted(status.awaited_evaluations.size(), "candidate", "candidates");
   }
+  if (!status.awaited_profiles.empty()) {
+    return verb + "waits for a profile of " + status.awaited_profiles.front();
+  }
   return status.running ? "runs" : "was interrupted; --resume goes on";
 }
 
@@ -139,6 +142,9 @@ std::vector<std::string> waiting_lines(const SearchStatus& status, const fs::pat
   }
   for (const std::string& id : status.awaited_evaluations) {
     lines.push_back("the evaluation of " + id);
+  }
+  for (const std::string& id : status.awaited_profiles) {
+    lines.push_back("a profile of " + id);
   }
   return lines;
 }
@@ -193,6 +199,7 @@ Result<SearchStatus> search_status(const fs::path& trajectory) {
   };
   status.awaited_replies = std::move(replay.awaited_replies);
   status.awaited_evaluations = std::move(replay.awaited_evaluations);
+  status.awaited_profiles = std::move(replay.awaited_profiles);
   keep_missing("response", status.awaited_replies);
   keep_missing("evaluation", status.awaited_evaluations);
 
@@ -268,6 +275,7 @@ json::object status_json(const SearchStatus& status) {
                       {"statuses", std::move(statuses)},
                       {"awaited_replies", json::value_from(status.awaited_replies)},
                       {"awaited_evaluations", json::value_from(status.awaited_evaluations)},
+                      {"awaited_profiles", json::value_from(status.awaited_profiles)},
                       {"arrived", json::value_from(status.arrived)},
                       {"unusable", std::move(unusable)},
                       {"failed", std::move(failed)},

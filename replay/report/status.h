@@ -16,6 +16,7 @@ struct SearchStatus {
   bool running = false;                          ///< a search is writing the file now
   std::vector<std::string> awaited_replies;      ///< ids of requests
   std::vector<std::string> awaited_evaluations;  ///< ids of candidates
+  std::vector<std::string> awaited_profiles;     ///< ids of candidates
   std::vector<std::string>
       arrived;  ///< ids of what came before its turn, and is kept beside the file
   std::vector<ModelSettings> models;  ///< as they were asked last

@@ -30,7 +30,10 @@ Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const He
 PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                      const std::vector<std::string>& references,
                                      const std::string& problem, const std::string& target,
-                                     std::function<void(const std::string&)> say);
+                                     const std::function<void(const std::string&)>& say);
+
+/// Profiles candidates with Nsight Compute on this GPU; looks for it at the first candidate.
+std::function<Result<ProfileRecord>(const Candidate&)> ncu_profiles(const VisibleGpu& gpu);
 
 /// The part of it that does not depend on who evaluates: the compiler, on all cores but `reserved`.
 PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,

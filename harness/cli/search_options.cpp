@@ -7,6 +7,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/launchers.h"
+#include "harness/cli/search_references.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
@@ -26,11 +27,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Of the settings that a trajectory holds: where a search goes on, they are what they are.
-constexpr std::array recorded_options = {"problem",      "settings",      "model",     "rounds",
-"study", "profiles",
-                                         "ideas",        "branches",      "survivors", "bank",
-                                         "token-budget", "prompt-tokens", "seed",      "reference",
-                                         "target",       "notes",         "tries"};
+constexpr std::array recorded_options = {
+    "problem", "settings",  "model",     "rounds", "study",        "profiles",
+    "ideas",   "branches",  "survivors", "bank",   "token-budget", "prompt-tokens",
+    "seed",    "reference", "target",    "notes",  "tries"};
 
 constexpr std::array endpoint_options = {"base-url", "key-variable", "ask-as",      "header",
                                          "body",     "timeout",      "ca-file",     "limit-field",
@@ -61,15 +61,6 @@ std::vector<std::string> list_of(const ParsedArguments& parsed, const char* name
 
 bool asks_endpoints(const ParsedArguments& parsed) {
   return parsed.get<std::string>("replies") == "openai";
-}
-
-/// Of libraries, then of PyTorch, in the order of the problem's own list.
-std::vector<std::string> known_references(const std::string& problem) {
-  std::vector<std::string> ids = library_reference_ids(problem);
-  const Problem* found = find_problem(problem);
-  if (!found) return ids;
-  for (std::string& id : pytorch_ids(*found)) ids.push_back(std::move(id));
-  return ids;
 }
 
 void take_text(const ParsedArguments& parsed, const char* name, std::optional<std::string>& value) {
@@ -161,15 +152,6 @@ Result<SearchFile> search_of_study(const ParsedArguments& parsed, const std::str
                ": expected one of " + joined(names)};
 }
 
-/// The references' ids, with the problem's first one, the headline, by its id.
-std::vector<std::string> reference_ids(std::vector<std::string> ids, const std::string& problem) {
-  const std::vector<std::string> known = known_references(problem);
-  for (std::string& id : ids) {
-    if (id == "headline" && !known.empty()) id = known.front();
-  }
-  return ids;
-}
-
 /// The settings file or the study, where one is given, with what the command line says on top.
 Result<SearchFile> wanted_search(const ParsedArguments& parsed, const std::string& name) {
   SearchFile file;
@@ -242,17 +224,6 @@ Result<std::optional<Header>> recorded_header(Trajectory& trajectory) {
   Result<Header> header = header_from_json(**first, trajectory.path().string() + ": line 1");
   if (!header) return header.error();
   return std::optional<Header>(std::move(*header));
-}
-
-Result<Ok> check_references(const Header& header) {
-  const std::vector<std::string> known = known_references(header.problem);
-  for (const std::string& id : header.settings.references) {
-    if (std::find(known.begin(), known.end(), id) != known.end()) continue;
-    return Error{"search " + header.name + ": unknown reference '" + one_line(id, 64) + "'" +
-                 did_you_mean(id, known) + " of " + header.problem + ": expected " +
-                 (known.empty() ? "none" : joined(known))};
-  }
-  return Ok{};
 }
 
 Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header,

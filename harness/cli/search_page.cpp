@@ -17,9 +17,9 @@ void add_search_itself(Page& page) {
           "target", text_value("GPU"), "GPU that the prompts speak of: h200 (default) or l40s")(
           "seed", list_value("KERNEL", {Names::kernel, Names::folder}), "a kernel to start from")(
           "reference", list_value("ID"),
-          "reference to time beside candidates: an id of a library's or of PyTorch's, or headline; the "
-          "library's first by default")(
-          "notes", text_value("TEXT"), "free text for the header")(
+          "reference to time beside candidates: an id of a library's or of PyTorch's, or headline; "
+          "the "
+          "library's first by default")("notes", text_value("TEXT"), "free text for the header")(
           "settings", text_value("FILE", {Names::file}),
           "JSON file with these, rounds and choice, and more")(
           "study", text_value("FILE", {Names::file}),

@@ -281,6 +281,7 @@ json::object report_data(RecordComplaints& complaints) {
                     {"kernels", std::move(kernels)},
                     {"devices", std::move(devices)},
                     {"searches", std::move(searches)},
+                    {"studies", report_studies(complaints)},
                     {"dataset", report_dataset(complaints)},
                     {"gallery", report_gallery(complaints)}};
   if (published) data["published"] = to_json(*published);

@@ -109,6 +109,8 @@ SearchObserver examined(SearchObserver observer, EvaluationExaminer& examiner) {
 
 }  // namespace
 
+bool is_seed(const ReplayedCandidate& candidate) { return candidate.id.starts_with("seed."); }
+
 SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
   SearchObserver observer;
   observer.candidate = [&search, keep](const CandidateReport& report) {

@@ -34,6 +34,9 @@ struct ReplayedCandidate {
   boost::json::object record;  ///< its evaluation event; there where `candidate` is
 };
 
+/// Whether it is a kernel that the search started from: no model wrote it.
+bool is_seed(const ReplayedCandidate& candidate);
+
 struct ReplayedRound {
   int round = 0;
   Selection selection;

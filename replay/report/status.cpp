@@ -73,27 +73,6 @@ int round_of(const SearchStatus& status) {
   return round;
 }
 
-std::string state_text(const SearchStatus& status) {
-  const std::string& note = status.search.stop_note;
-  if (!note.empty()) return "ended early, " + note + "; --resume repeats the round";
-  if (!status.search.stop_reason.empty()) return "over (" + status.search.stop_reason + ")";
-  const auto counted = [](std::size_t count, const std::string& noun, const char* plural) {
-    return std::to_string(count) + " " + (count == 1 ? noun : plural);
-  };
-  const std::string verb = status.running ? "runs, " : "";
-  if (!status.awaited_replies.empty()) {
-    return verb + "waits for " + counted(status.awaited_replies.size(), "reply", "replies");
-  }
-  if (!status.awaited_evaluations.empty()) {
-    return verb + "waits for the evaluation of " +
-           counted(status.awaited_evaluations.size(), "candidate", "candidates");
-  }
-  if (!status.awaited_profiles.empty()) {
-    return verb + "waits for a profile of " + status.awaited_profiles.front();
-  }
-  return status.running ? "runs" : "was interrupted; --resume goes on";
-}
-
 std::string candidates_text(const SearchStatus& status) {
   std::string text = std::to_string(status.search.candidates.size()) + " candidates evaluated";
   const char* separator = ": ";
@@ -181,6 +160,27 @@ Table model_table(const std::vector<ModelRow>& rows) {
 }
 
 }  // namespace
+
+std::string state_text(const SearchStatus& status) {
+  const std::string& note = status.search.stop_note;
+  if (!note.empty()) return "ended early, " + note + "; --resume repeats the round";
+  if (!status.search.stop_reason.empty()) return "over (" + status.search.stop_reason + ")";
+  const auto counted = [](std::size_t count, const std::string& noun, const char* plural) {
+    return std::to_string(count) + " " + (count == 1 ? noun : plural);
+  };
+  const std::string verb = status.running ? "runs, " : "";
+  if (!status.awaited_replies.empty()) {
+    return verb + "waits for " + counted(status.awaited_replies.size(), "reply", "replies");
+  }
+  if (!status.awaited_evaluations.empty()) {
+    return verb + "waits for the evaluation of " +
+           counted(status.awaited_evaluations.size(), "candidate", "candidates");
+  }
+  if (!status.awaited_profiles.empty()) {
+    return verb + "waits for a profile of " + status.awaited_profiles.front();
+  }
+  return status.running ? "runs" : "was interrupted; --resume goes on";
+}
 
 Result<SearchStatus> search_status(const fs::path& trajectory) {
   SearchStatus status;

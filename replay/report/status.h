@@ -30,6 +30,8 @@ Result<SearchStatus> search_status(const std::filesystem::path& trajectory);
 /// files, empty where there is none. Shows the last `most` failures of each kind.
 std::string status_text(const SearchStatus& status, const std::filesystem::path& exchange,
                         std::size_t most = 20);
+/// "waits for 4 replies", "over (rounds)".
+std::string state_text(const SearchStatus& status);
 boost::json::object status_json(const SearchStatus& status);
 
 }  // namespace rekernel

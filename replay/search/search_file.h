@@ -21,8 +21,8 @@ struct LibraryEntry {
 
 /// What a person specifies before a search begins: the file of `search --settings`. Every key may
 /// be absent: "problem", "settings" (as Settings), "target" ("h200", "l40s") or "device"
-/// (DeviceFacts), "seeds" (candidate folders), "slow_seed", "library" ({"name", "note", "folder" or "source"}),
-/// "templates"
+/// (DeviceFacts), "seeds" (candidate folders), "slow_seed", "library" ({"name", "note", "folder" or
+/// "source"}), "templates"
 /// ({"ideas", "kernel"}), "replies", "notes", "published". Paths count from the project's root.
 struct SearchFile {
   std::string problem;

@@ -35,7 +35,8 @@ std::vector<std::string> read_problems(JsonReader reader) {
 void check_common(JsonReader reader, const SearchFile& common) {
   if (!common.problem.empty()) reader.fail("problem: expected none, since the study has a list");
   if (common.settings.profiles) {
-    reader.fail("settings.profiles: expected none, since \"profiled\" says which searches show them");
+    reader.fail(
+        "settings.profiles: expected none, since \"profiled\" says which searches show them");
   }
 }
 

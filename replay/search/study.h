@@ -21,7 +21,9 @@ struct Study {
   SearchFile common;                  ///< what all searches begin with
 
   /// "ten-gelu": of the search for a problem, and of its trajectory.
-  std::string search_name(std::string_view problem) const { return name + "-" + std::string(problem); }
+  std::string search_name(std::string_view problem) const {
+    return name + "-" + std::string(problem);
+  }
   bool is_profiled(std::string_view problem) const;
 };
 

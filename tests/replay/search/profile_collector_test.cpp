@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
 
+#include "harness/problems/catalog.h"
 #include "replay/report/status.h"
-#include "replay/search/fixed_texts.h"
 #include "replay/trajectory/event.h"
 #include "tests/replay/fakes.h"
 
@@ -22,7 +22,9 @@ class ProfiledSearch : public ::testing::Test {
  protected:
   ProfiledSearch() : header_(testing::small_header()) {
     header_.settings.profiles = true;
-    header_.seeds = {worked_example()};
+    const Candidate seed = scaffold_candidate(*find_problem("softmax"), "slow");
+    header_.seeds = {{candidate_json(seed), seed.program.source}};
+    evaluator_.times["seed.1"] = 900000;
   }
 
   SearchEnd run() { return run_on_file(path_, header_, model_, evaluator_); }
@@ -93,6 +95,7 @@ TEST_F(ProfiledSearch, SaysWhyACandidateHasNone) {
 
 TEST_F(ProfiledSearch, WaitsForAProfilerAndGoesOnWithTheSameFile) {
   FakeEvaluator whole;
+  whole.times = evaluator_.times;
   const auto other = folder_ / "other.jsonl";
   ASSERT_FALSE(run_on_file(other, header_, model_, whole).interruption);
 

@@ -31,6 +31,7 @@ int problem_check_command(const Arguments& arguments);
 int problem_import_command(const Arguments& arguments);
 int problem_mutants_command(const Arguments& arguments);
 int problem_verify_command(const Arguments& arguments);
+int profile_command(const Arguments& arguments);
 int replay_command(const Arguments& arguments);
 int report_command(const Arguments& arguments);
 int reproduce_command(const Arguments& arguments);
@@ -38,6 +39,7 @@ int results_command(const Arguments& arguments);
 int search_command(const Arguments& arguments);
 int serve_command(const Arguments& arguments);
 int show_command(const Arguments& arguments);
+int study_command(const Arguments& arguments);
 int task_command(const Arguments& arguments);
 int verify_command(const Arguments& arguments);
 

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <memory>
 #include <thread>
 
 #include "harness/compile/compile.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/measuring/references.h"
+#include "harness/profile/profiler.h"
 #include "harness/terminal/arguments.h"
+#include "reference/pytorch.h"
 
 namespace rekernel {
 
@@ -20,6 +24,66 @@ constexpr std::size_t cores_of_a_gpu = 2;
 
 /// How long others may hold a GPU before its candidates go to another one, if there is one.
 constexpr std::chrono::seconds patience{60};
+
+/// A GPU on which a search's candidates are evaluated, with a PyTorch of its own where that is
+/// timed too. Both begin with the first candidate.
+class EvaluationPlace {
+ public:
+  EvaluationPlace(int device, std::function<void(const std::string&)> say,
+                  std::optional<std::chrono::seconds> longest_wait)
+      : device_(device), say_(std::move(say)), longest_wait_(longest_wait) {}
+
+  Result<Ok> begin(bool with_pytorch) {
+    if (launcher_) return Ok{};
+    if (with_pytorch) {
+      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+      if (!spawned) return spawned.error();
+      pytorch_ = std::move(*spawned);
+    }
+    launcher_ = std::make_unique<LocalLauncher>(pytorch_.get(), say_, longest_wait_);
+    return Ok{};
+  }
+  void expect_candidates() {
+    if (launcher_) launcher_->prepare(device_);
+  }
+  EvaluationReport evaluate(const Candidate& candidate, const EvaluateOptions& options) {
+    return launcher_->evaluate(candidate, options);
+  }
+
+ private:
+  const int device_;
+  const std::function<void(const std::string&)> say_;
+  const std::optional<std::chrono::seconds> longest_wait_;
+  std::unique_ptr<PytorchProcess> pytorch_;  ///< outlives the launcher
+  std::unique_ptr<LocalLauncher> launcher_;
+};
+
+using EvaluationPlaces = std::map<int, std::shared_ptr<EvaluationPlace>>;
+
+Result<Ok> begin(const EvaluationPlaces& places, const EvaluateOptions& evaluate) {
+  const bool externals = !evaluate.external_references.empty();
+  if (externals && !pytorch_is_installed()) {
+    return Error{evaluate.external_references.front() +
+                 " is timed beside candidates, and python3 here cannot import torch"};
+  }
+  for (const auto& [device, place] : places) {
+    if (Result<Ok> begun = place->begin(externals); !begun) return begun;
+  }
+  return Ok{};
+}
+
+/// Those of libraries in the judge's own processes, those of PyTorch in theirs.
+EvaluateOptions timed_beside(const std::vector<std::string>& references,
+                             const std::string& problem) {
+  const std::vector<std::string> libraries = library_reference_ids(problem);
+  EvaluateOptions evaluate;
+  for (const std::string& id : references) {
+    const bool library = std::find(libraries.begin(), libraries.end(), id) != libraries.end();
+    (library ? evaluate.references : evaluate.external_references).push_back(id);
+  }
+  if (!evaluate.external_references.empty()) evaluate.run_deadline = pytorch_run_deadline;
+  return evaluate;
+}
 
 }  // namespace
 
@@ -77,30 +141,49 @@ Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const He
 
 PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                      const std::vector<std::string>& references,
-                                     const std::string& target,
-                                     std::function<void(const std::string&)> say) {
+                                     const std::string& problem, const std::string& target,
+                                     const std::function<void(const std::string&)>& say) {
   PoolEvaluatorOptions options = compiling_evaluator(target, cores_of_a_gpu * gpus.size(), say);
   std::optional<std::chrono::seconds> longest_wait;
   if (gpus.size() > 1) longest_wait = patience;
-  const auto launcher = std::make_shared<LocalLauncher>(nullptr, std::move(say), longest_wait);
+  EvaluationPlaces places;
   std::vector<int> ordinals;
-  for (const VisibleGpu& gpu : gpus) ordinals.push_back(gpu.ordinal);
-  options.expect_candidates = [launcher, ordinals] {
-    for (const int ordinal : ordinals) launcher->prepare(ordinal);
+  for (const VisibleGpu& gpu : gpus) {
+    ordinals.push_back(gpu.ordinal);
+    places[gpu.ordinal] = std::make_shared<EvaluationPlace>(gpu.ordinal, say, longest_wait);
+  }
+  options.expect_candidates = [places] {
+    for (const auto& [device, place] : places) place->expect_candidates();
   };
-  options.workers = [ordinals, references, launcher]() -> Result<std::vector<PoolWorker>> {
-    if (ordinals.empty()) {
+  const EvaluateOptions evaluate = timed_beside(references, problem);
+  options.workers = [ordinals, places, evaluate]() -> Result<std::vector<PoolWorker>> {
+    if (places.empty()) {
       const auto visible = visible_gpus();
       return Error{visible ? "none was chosen" : visible.error().message};
     }
-    EvaluateOptions evaluate;
-    evaluate.references = references;
+    if (Result<Ok> begun = begin(places, evaluate); !begun) return begun.error();
     return gpu_workers(ordinals, evaluate,
-                       [launcher](const Candidate& candidate, const EvaluateOptions& own) {
-                         return launcher->evaluate(candidate, own);
+                       [places](const Candidate& candidate, const EvaluateOptions& own) {
+                         return places.at(own.device)->evaluate(candidate, own);
                        });
   };
   return options;
+}
+
+std::function<Result<ProfileRecord>(const Candidate&)> ncu_profiles(const VisibleGpu& gpu) {
+  const auto profiler = std::make_shared<std::optional<NcuProfiler>>();
+  return [gpu, profiler](const Candidate& candidate) -> Result<ProfileRecord> {
+    if (!*profiler) {
+      Result<NcuProfiler> found = NcuProfiler::find();
+      if (!found) return found.error();
+      *profiler = std::move(*found);
+    }
+    const Result<Profiling> profiling = (*profiler)->profile(candidate, gpu);
+    if (!profiling) return profiling.error();
+    ProfileRecord record{gpu.name, (*profiler)->version(), "", profiling->unavailable};
+    if (profiling->profile) record.text = profile_text(*profiling->profile, max_profile_bytes);
+    return record;
+  };
 }
 
 PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,

@@ -25,11 +25,15 @@ Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed);
 Result<std::vector<VisibleGpu>> gpus_for(const ParsedArguments& parsed, const Header& header,
                                          const std::string& timed_on);
 
-/// Evaluates candidates for this target on these GPUs and compiles them on the cores.
+/// Evaluates candidates of a problem for this target on these GPUs and compiles them on the cores.
+/// References of PyTorch are timed in a process for each GPU.
 PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                      const std::vector<std::string>& references,
-                                     const std::string& target,
-                                     std::function<void(const std::string&)> say);
+                                     const std::string& problem, const std::string& target,
+                                     const std::function<void(const std::string&)>& say);
+
+/// Profiles candidates with Nsight Compute on this GPU; looks for it at the first candidate.
+std::function<Result<ProfileRecord>(const Candidate&)> ncu_profiles(const VisibleGpu& gpu);
 
 /// The part of it that does not depend on who evaluates: the compiler, on all cores but `reserved`.
 PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,

@@ -10,6 +10,7 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/jobs/command_launcher.h"
 #include "harness/jobs/slurm_launcher.h"
+#include "harness/measuring/references.h"
 #include "harness/process/isolate.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
@@ -139,6 +140,21 @@ Result<JobFolder> folder_for_jobs(const ParsedArguments& parsed, fs::path trajec
   return folder;
 }
 
+/// What jobs on other machines cannot do.
+Result<Ok> check_needs(const Header& header, const std::string& launcher) {
+  const std::vector<std::string> libraries = library_reference_ids(header.problem);
+  for (const std::string& id : header.settings.references) {
+    if (std::find(libraries.begin(), libraries.end(), id) != libraries.end()) continue;
+    return Error{"--launcher " + launcher + ": expected local, since " + id +
+                 " is timed beside candidates, which jobs cannot do"};
+  }
+  if (header.settings.profiles) {
+    return Error{"--launcher " + launcher +
+                 ": expected local, since the prompts show profiles, which jobs do not make"};
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 void add_launcher_options(po::options_description& options) {
@@ -200,11 +216,15 @@ Result<LaunchedEvaluator> launched_evaluator(
   if (kind == "local") {
     const auto gpus = gpus_for(parsed, header, *timed);
     if (!gpus) return gpus.error();
-    result.options =
-        local_evaluator(*gpus, header.settings.references, header.device.target, std::move(say));
+    result.options = local_evaluator(*gpus, header.settings.references, header.problem,
+                                     header.device.target, say);
+    if (header.settings.profiles && !gpus->empty()) {
+      result.options.profile = ncu_profiles(gpus->front());
+    }
     result.interruption = std::make_shared<OnInterruption>(std::move(interrupted));
     return result;
   }
+  if (Result<Ok> local = check_needs(header, kind); !local) return local.error();
   const Result<JobFolder> folder = folder_for_jobs(parsed, trajectory, fresh);
   if (!folder) return folder.error();
   if (!timed->empty()) {

@@ -56,7 +56,8 @@ std::optional<Interruption> measure(const ParsedArguments& parsed, const Replaye
     std::cerr << wrapped(text, page_columns, 2) << std::endl;
   };
   PoolEvaluator evaluator(local_evaluator(gpus, search.header.settings.references,
-                                          target_here(gpus, search.header), say));
+                                          search.header.problem, target_here(gpus, search.header),
+                                          say));
   const auto total = static_cast<std::size_t>(
       std::count_if(search.candidates.begin(), search.candidates.end(),
                     [](const auto& one) { return one.candidate.has_value(); }));

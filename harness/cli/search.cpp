@@ -35,9 +35,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Neither good nor bad: replies or a GPU are missing, and the same command goes on.
-constexpr int exit_waiting = 3;
-
 using Clock = std::chrono::steady_clock;
 
 /// Lines on standard error, above the one that is rewritten in place.

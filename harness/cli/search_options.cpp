@@ -7,6 +7,7 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/launchers.h"
+#include "harness/cli/search_references.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
@@ -15,6 +16,7 @@
 #include "harness/terminal/suggestion.h"
 #include "replay/search/search.h"
 #include "replay/search/search_file.h"
+#include "replay/search/study.h"
 #include "replay/trajectory/inspection.h"
 
 namespace rekernel {
@@ -25,10 +27,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Of the settings that a trajectory holds: where a search goes on, they are what they are.
-constexpr std::array recorded_options = {"problem",      "settings",      "model",     "rounds",
-                                         "ideas",        "branches",      "survivors", "bank",
-                                         "token-budget", "prompt-tokens", "seed",      "reference",
-                                         "target",       "notes",         "tries"};
+constexpr std::array recorded_options = {
+    "problem", "settings",  "model",     "rounds", "study",        "profiles",
+    "ideas",   "branches",  "survivors", "bank",   "token-budget", "prompt-tokens",
+    "seed",    "reference", "target",    "notes",  "tries"};
 
 constexpr std::array endpoint_options = {"base-url", "key-variable", "ask-as",      "header",
                                          "body",     "timeout",      "ca-file",     "limit-field",
@@ -146,9 +148,31 @@ Result<std::vector<Endpoint>> choose_endpoints(const ParsedArguments& parsed,
   return resolve_endpoints(models, from, *file, *wish);
 }
 
-/// The settings file, where one is given, with what the command line says on top.
-Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
+/// Of the study that is named, the search that is named.
+Result<SearchFile> search_of_study(const ParsedArguments& parsed, const std::string& name) {
+  for (const char* option : {"settings", "problem"}) {
+    if (parsed.has(option)) {
+      return Error{std::string("--") + option + ": expected it or --study, not both"};
+    }
+  }
+  const std::string& path = parsed.get<std::string>("study");
+  Result<Study> study = load_study(path);
+  if (!study) return study.error();
+  if (std::optional<SearchFile> file = search_of(*study, name)) return std::move(*file);
+  std::vector<std::string> names;
+  for (const std::string& one : study->problems) names.push_back(study->search_name(one));
+  return Error{path + ": no search " + one_line(name, 64) + did_you_mean(name, names) +
+               ": expected one of " + joined(names)};
+}
+
+/// The settings file or the study, where one is given, with what the command line says on top.
+Result<SearchFile> wanted_search(const ParsedArguments& parsed, const std::string& name) {
   SearchFile file;
+  if (parsed.has("study")) {
+    Result<SearchFile> found = search_of_study(parsed, name);
+    if (!found) return found.error();
+    file = std::move(*found);
+  }
   if (parsed.has("settings")) {
     Result<SearchFile> loaded = load_search_file(parsed.get<std::string>("settings"));
     if (!loaded) return loaded.error();
@@ -181,6 +205,7 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   if (replies == "recorded") settings.tries = 1;
   take_number(parsed, "tries", settings.tries);
   if (parsed.flag("mixed-gpus")) settings.mixed_gpus = true;
+  if (parsed.flag("profiles")) settings.profiles = true;
   const std::vector<std::string> names = list_of(parsed, "model");
   if (!names.empty()) settings.models.clear();
   for (const std::string& name : names) settings.models.push_back({name});
@@ -196,6 +221,7 @@ Result<SearchFile> wanted_search(const ParsedArguments& parsed) {
   if (const auto ids = list_of(parsed, "reference"); !ids.empty()) settings.references = ids;
   const std::vector<std::string> known = library_reference_ids(file.problem);
   if (settings.references.empty() && !known.empty()) settings.references = {known.front()};
+  settings.references = reference_ids(std::move(settings.references), file.problem);
   if (parsed.has("target")) {
     file.device = known_device(parsed.get<std::string>("target"));
     if (!file.device) {
@@ -217,17 +243,6 @@ Result<std::optional<Header>> recorded_header(Trajectory& trajectory) {
   return std::optional<Header>(std::move(*header));
 }
 
-Result<Ok> check_references(const Header& header) {
-  const std::vector<std::string> known = library_reference_ids(header.problem);
-  for (const std::string& id : header.settings.references) {
-    if (std::find(known.begin(), known.end(), id) != known.end()) continue;
-    return Error{"search " + header.name + ": unknown reference '" + one_line(id, 64) + "'" +
-                 did_you_mean(id, known) + " of " + header.problem + ": expected " +
-                 (known.empty() ? "none" : joined(known))};
-  }
-  return Ok{};
-}
-
 Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header,
                                     const fs::path& path) {
   if (parsed.flag("mixed-gpus") && !header.settings.mixed_gpus) {
@@ -247,7 +262,7 @@ Result<ChosenSearch> resumed_search(const ParsedArguments& parsed, Header header
 }
 
 Result<ChosenSearch> wanted_search(const ParsedArguments& parsed, const fs::path& path) {
-  Result<SearchFile> wanted = wanted_search(parsed);
+  Result<SearchFile> wanted = wanted_search(parsed, path.stem().string());
   if (!wanted) return wanted.error();
   auto endpoints = choose_endpoints(parsed, wanted->settings.models, ModelsFrom::owner);
   if (!endpoints) return endpoints.error();
@@ -265,9 +280,9 @@ Result<ChosenSearch> unchecked_search(const ParsedArguments& parsed, Trajectory&
   if (!recorded) return recorded.error();
   const fs::path& path = trajectory.path();
   if (resumes(parsed) && *recorded) return resumed_search(parsed, std::move(**recorded), path);
-  if (!parsed.has("problem") && !parsed.has("settings")) {
+  if (!parsed.has("problem") && !parsed.has("settings") && !parsed.has("study")) {
     return Error{*recorded ? path.string() + " exists; --resume goes on with its recorded settings"
-                           : "search: expected --problem or --settings"};
+                           : "search: expected --problem, --settings or --study"};
   }
   Result<ChosenSearch> wanted = wanted_search(parsed, path);
   if (!wanted || !*recorded) return wanted;

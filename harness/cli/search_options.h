@@ -11,6 +11,9 @@
 
 namespace rekernel {
 
+/// Neither good nor bad: replies or a GPU are missing, and the same command goes on.
+inline constexpr int exit_waiting = 3;
+
 /// What `rekernel search` takes.
 Page search_page();
 

@@ -19,10 +19,13 @@ void add_search_itself(Page& page) {
           "target", text_value("GPU"), "GPU that the prompts speak of: h200 (default) or l40s")(
           "seed", list_value("KERNEL", {Names::kernel, Names::folder}), "a kernel to start from")(
           "reference", list_value("ID"),
-          "reference to time beside candidates; the headline by default")(
-          "notes", text_value("TEXT"), "free text for the header")(
+          "reference to time beside candidates: an id of a library's or of PyTorch's, or headline; "
+          "the "
+          "library's first by default")("notes", text_value("TEXT"), "free text for the header")(
           "settings", text_value("FILE", {Names::file}),
-          "JSON file with these, rounds and choice, and more");
+          "JSON file with these, rounds and choice, and more")(
+          "study", text_value("FILE", {Names::file}),
+          "JSON file of a study, of which this is one search");
   page.group("Rounds and choice")
       .add_options()("rounds", number(), "rounds (default 5)")("ideas", number(),
                                                                "ideas in a round (default 2)")(
@@ -34,6 +37,8 @@ void add_search_itself(Page& page) {
           "tries", number(),
           "how often an empty, broken or refused reply is asked for (default 3)")(
           "as-is", po::bool_switch(), "take unusable replies as failed candidates")(
+          "profiles", po::bool_switch(),
+          "show in prompts what a profiler says of each parent; needs ncu")(
           "deadline", number(), "minutes after which nothing is asked or waited for; 0: none");
 }
 

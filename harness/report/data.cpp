@@ -282,6 +282,7 @@ json::object report_data(RecordComplaints& complaints) {
                     {"devices", std::move(devices)},
                     {"searches", std::move(searches)},
                     {"claims", report_claims(complaints)},
+                    {"studies", report_studies(complaints)},
                     {"dataset", report_dataset(complaints)},
                     {"gallery", report_gallery(complaints)}};
   if (published) data["published"] = to_json(*published);

@@ -55,6 +55,8 @@ boost::json::object report_problem_records(const std::filesystem::path& folder,
                                            RecordComplaints& complaints);
 /// Recorded searches, replayed exactly, with their code and its changes.
 boost::json::array report_searches(RecordComplaints& complaints);
+/// Studies of which a search has come to its end, with what their searches show together.
+boost::json::array report_studies(RecordComplaints& complaints);
 /// What a data set of the records would be made of (rekernel dataset); null where one cannot be
 /// made.
 boost::json::value report_dataset(RecordComplaints& complaints);

@@ -11,6 +11,7 @@
 #include "harness/records/report.h"
 #include "harness/records/signature.h"
 #include "harness/report/published_runs.h"
+#include "harness/report/study.h"
 
 namespace rekernel {
 
@@ -54,6 +55,10 @@ Result<std::string> generated_readme(const std::filesystem::path& root) {
   if (!runs) return runs.error();
   replaced = replace_section(*readme, "published-runs", published_runs_markdown(*runs) + "\n",
                              "README.md");
+  if (!replaced) return replaced.error();
+  const Result<std::vector<StudyOnRecord>> studies = studies_on_record(root);
+  if (!studies) return studies.error();
+  replaced = replace_section(*readme, "studies", studies_markdown(*studies), "README.md");
   if (!replaced) return replaced.error();
   return readme;
 }

@@ -119,6 +119,9 @@ class SearchPage {
       entry["device"] = candidate.device;
       entry["registers"] = candidate.outcome.registers;
       entry["spill_bytes"] = candidate.outcome.spill_bytes;
+      if (const auto found = search.profiles.find(candidate.id); found != search.profiles.end()) {
+        entry["profile"] = prompt_profile(found->second);
+      }
       if (!candidate.candidate) continue;
       entry["source"] = candidate.candidate->program.source;
       entry["plan"] = candidate_json(*candidate.candidate);

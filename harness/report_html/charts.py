@@ -562,9 +562,30 @@ def noise():
     )
 
 
+def so_far():
+    """The best so far of each search of a study, as a share of its last best, by round."""
+    x = {"field": "round", "type": "ordinal", "sort": "ascending", "title": "after round",
+         "axis": {"labelAngle": 0}}
+    y = _quantity("value", title="% of the last best", scale={"domain": [0, 100]},
+                  axis={"tickCount": 5})
+    dash = {"field": "kind", "type": "nominal", "legend": None,
+            "scale": {"domain": ["without profiles", "with profiles"], "range": [[4, 3], [1, 0]]}}
+    return _spec(
+        "The best so far of each search, as a share of its last best, by round",
+        [
+            {"mark": {"type": "line", "color": MEASURED, "opacity": 0.7, "name": "lines"},
+             "encoding": {"x": x, "y": y, "detail": {"field": "name"}, "strokeDash": dash}},
+            {"mark": {"type": "point", "color": MEASURED, "filled": True, "size": 30,
+                      "name": "points"},
+             "encoding": {"x": x, "y": y, "detail": {"field": "name"}, **TOLD}},
+        ],
+        240,
+    )
+
+
 KINDS = {function.__name__: function for function in (
     bars, run, times, tree, tokens, at_k, fast_p, distribution, plan, samples, errors, roofline,
-    matrix, bounds, noise)}
+    matrix, bounds, noise, so_far)}
 
 
 def vega_specification(kind, compile_vega_lite):

@@ -60,7 +60,7 @@ class Device:
 _SEARCH_DEFAULTS = {"published": None, "profiles": []}
 _CANDIDATE_DEFAULTS = {
     "percent": None, "change": None, "today": [], "errors": None, "resources": [], "source": "",
-    "plan": "", "low_ns": 0, "high_ns": 0}
+    "plan": "", "low_ns": 0, "high_ns": 0, "profile": ""}
 
 
 class Report:
@@ -74,6 +74,7 @@ class Report:
         self.devices = [Device(device) for device in data["devices"]]
         self.searches = data["searches"]
         self.claims = data.get("claims", [])  # records of other people's programs
+        self.studies = data.get("studies", [])  # what searches of one plan show together
         self.dataset = data.get("dataset")  # what a data set of the records is made of
         self.cheats = data["gallery"]["cheats"]
         self.mutants = {mutant["id"]: mutant for mutant in data["gallery"]["mutants"]}

@@ -95,6 +95,14 @@ def pictures(report):
     yield ("best-rounds", "distribution", rows.distribution_rows(report), {},
            "When the best kernel was found",
            ["solid: recorded searches; dashed: published, most of the best"])
+    for study in report.studies:
+        subtitle = [f"solid: {len(study['searches'])} of {study['problems']} searches; "
+                    "dashed: published, most of the best"]
+        yield (f"study-{study['name']}", "distribution", rows.study_rows(report, study), {},
+               "In which round the best kernel was found", subtitle)
+        yield (f"study-{study['name']}-rounds", "so_far", rows.so_far_rows(report, study), {},
+               "The best so far, as a share of the last best",
+               ["solid: searches whose prompts show profiles; dashed: those without"])
     for search in report.searches:
         name = search["page"].removeprefix("searches/").removesuffix(".html")
         if search["published"]:

@@ -8,6 +8,7 @@
 
 #include "harness/candidate/candidate.h"
 #include "replay/trajectory/interruption.h"
+#include "replay/trajectory/profile_record.h"
 
 namespace rekernel {
 
@@ -27,6 +28,10 @@ class Evaluator {
   /// Judges and times all candidates of a round.
   virtual std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
                                                const Arrived& arrived) = 0;
+
+  /// What a profiler says of a candidate that passed. An interruption where none can be asked.
+  virtual std::optional<Interruption> profile(const EvaluationRequest& request,
+                                              ProfileRecord& profile);
 };
 
 }  // namespace rekernel

@@ -93,4 +93,17 @@ std::optional<Interruption> PoolEvaluator::evaluate(std::span<const EvaluationRe
   return interruption;
 }
 
+std::optional<Interruption> PoolEvaluator::profile(const EvaluationRequest& request,
+                                                   ProfileRecord& profile) {
+  if (!options_.profile) return Evaluator::profile(request, profile);
+  Result<ProfileRecord> made = options_.profile(*request.candidate);
+  if (!made) {
+    return Interruption{Kind::waiting, request.id +
+                                           " waits for a profiler: " + made.error().message +
+                                           "; run the same command where there is one"};
+  }
+  profile = std::move(*made);
+  return std::nullopt;
+}
+
 }  // namespace rekernel

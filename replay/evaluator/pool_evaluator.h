@@ -29,6 +29,9 @@ struct PoolEvaluatorOptions {
   /// in its cache. Called from several threads.
   std::function<std::optional<CompileVerdict>(const Candidate&)> compile;
   unsigned compilations = 1;  ///< at once
+  /// What a profiler says of a candidate; the error is of what keeps every candidate from being
+  /// profiled here. Empty where candidates are not profiled.
+  std::function<Result<ProfileRecord>(const Candidate&)> profile;
   /// Told of each candidate once its record is kept.
   std::function<void(const Candidate&)> settled;
 };
@@ -47,6 +50,8 @@ class PoolEvaluator : public Evaluator {
   PoolEvaluator& operator=(const PoolEvaluator&) = delete;
   std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
                                        const Arrived& arrived) override;
+  std::optional<Interruption> profile(const EvaluationRequest& request,
+                                      ProfileRecord& profile) override;
 
  private:
   std::optional<EvaluationReport> prepare(const Candidate& candidate) const;

@@ -31,11 +31,17 @@ class EndOfRecording : public Model, public Evaluator {
     return trajectory_.not_as_expected("evaluation " + requests.front().id);
   }
 
+  std::optional<Interruption> profile(const EvaluationRequest& request, ProfileRecord&) override {
+    profiles.push_back(request.id);
+    return trajectory_.not_as_expected("profile " + request.id);
+  }
+
   /// What is not recorded, a search that asked for it may still be waiting for.
   bool keeps_replies() const override { return true; }
 
   std::vector<std::string> replies;      ///< that were asked for
   std::vector<std::string> evaluations;  ///< that were asked for
+  std::vector<std::string> profiles;     ///< that were asked for
 
  private:
   Trajectory& trajectory_;
@@ -103,6 +109,8 @@ SearchObserver examined(SearchObserver observer, EvaluationExaminer& examiner) {
 
 }  // namespace
 
+bool is_seed(const ReplayedCandidate& candidate) { return candidate.id.starts_with("seed."); }
+
 SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
   SearchObserver observer;
   observer.candidate = [&search, keep](const CandidateReport& report) {
@@ -111,6 +119,9 @@ SearchObserver collect_into(ReplayedSearch& search, KeepCandidates keep) {
   observer.selection = [&search](const SelectionReport& report) {
     search.rounds.push_back(
         {report.round, report.selection, search.prompt_tokens, search.completion_tokens});
+  };
+  observer.profile = [&search](const std::string& id, const ProfileRecord& profile) {
+    search.profiles[id] = profile;
   };
   observer.reply = [&search](const ReplyReport& report) {
     ModelUse& use = search.models[report.model];
@@ -165,6 +176,7 @@ void replay_into(Replay& replay, const fs::path& path,
     replay.interruption.reset();
     replay.awaited_replies = std::move(end.replies);
     replay.awaited_evaluations = std::move(end.evaluations);
+    replay.awaited_profiles = std::move(end.profiles);
   }
   for (const std::string& line : examiner.found()) {
     if (!replay.interruption) replay.interruption = Interruption{Kind::bad_file, ""};

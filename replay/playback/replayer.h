@@ -16,6 +16,7 @@
 #include "replay/trajectory/header.h"
 #include "replay/trajectory/interruption.h"
 #include "replay/trajectory/outcome.h"
+#include "replay/trajectory/profile_record.h"
 
 namespace rekernel {
 
@@ -32,6 +33,9 @@ struct ReplayedCandidate {
   std::vector<std::string> parents;
   boost::json::object record;  ///< its evaluation event; there where `candidate` is
 };
+
+/// Whether it is a kernel that the search started from: no model wrote it.
+bool is_seed(const ReplayedCandidate& candidate);
 
 struct ReplayedRound {
   int round = 0;
@@ -66,16 +70,18 @@ struct ReplayedSearch {
   std::int64_t prompt_tokens = 0;      ///< of unusable replies too
   std::int64_t completion_tokens = 0;  ///< of unusable replies too
   std::map<std::string, ModelUse> models;
+  std::map<std::string, ProfileRecord> profiles;  ///< by candidate
   std::vector<UnusableReply> unusable;
 };
 
 struct Replay {
   ReplayedSearch search;                     ///< up to the interruption
   std::optional<Interruption> interruption;  ///< nothing: every byte was reproduced
-  /// If a recording ends before the search does: what comes next, by id. Both are empty where
+  /// If a recording ends before the search does: what comes next, by id. All are empty where
   /// the search itself has the next word.
   std::vector<std::string> awaited_replies;
   std::vector<std::string> awaited_evaluations;
+  std::vector<std::string> awaited_profiles;
 };
 
 /// Whether a recording may end before the search does.

@@ -13,8 +13,6 @@ namespace {
 
 namespace json = boost::json;
 
-bool is_seed(const ReplayedCandidate& candidate) { return candidate.id.starts_with("seed."); }
-
 std::string decimal(double value) { return printed("%.3g", value); }
 
 std::string joined_or_none(const std::vector<std::string>& words) {

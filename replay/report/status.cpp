@@ -73,24 +73,6 @@ int round_of(const SearchStatus& status) {
   return round;
 }
 
-std::string state_text(const SearchStatus& status) {
-  const std::string& note = status.search.stop_note;
-  if (!note.empty()) return "ended early, " + note + "; --resume repeats the round";
-  if (!status.search.stop_reason.empty()) return "over (" + status.search.stop_reason + ")";
-  const auto counted = [](std::size_t count, const std::string& noun, const char* plural) {
-    return std::to_string(count) + " " + (count == 1 ? noun : plural);
-  };
-  const std::string verb = status.running ? "runs, " : "";
-  if (!status.awaited_replies.empty()) {
-    return verb + "waits for " + counted(status.awaited_replies.size(), "reply", "replies");
-  }
-  if (!status.awaited_evaluations.empty()) {
-    return verb + "waits for the evaluation of " +
-           counted(status.awaited_evaluations.size(), "candidate", "candidates");
-  }
-  return status.running ? "runs" : "was interrupted; --resume goes on";
-}
-
 std::string candidates_text(const SearchStatus& status) {
   std::string text = std::to_string(status.search.candidates.size()) + " candidates evaluated";
   const char* separator = ": ";
@@ -140,6 +122,9 @@ std::vector<std::string> waiting_lines(const SearchStatus& status, const fs::pat
   for (const std::string& id : status.awaited_evaluations) {
     lines.push_back("the evaluation of " + id);
   }
+  for (const std::string& id : status.awaited_profiles) {
+    lines.push_back("a profile of " + id);
+  }
   return lines;
 }
 
@@ -176,6 +161,27 @@ Table model_table(const std::vector<ModelRow>& rows) {
 
 }  // namespace
 
+std::string state_text(const SearchStatus& status) {
+  const std::string& note = status.search.stop_note;
+  if (!note.empty()) return "ended early, " + note + "; --resume repeats the round";
+  if (!status.search.stop_reason.empty()) return "over (" + status.search.stop_reason + ")";
+  const auto counted = [](std::size_t count, const std::string& noun, const char* plural) {
+    return std::to_string(count) + " " + (count == 1 ? noun : plural);
+  };
+  const std::string verb = status.running ? "runs, " : "";
+  if (!status.awaited_replies.empty()) {
+    return verb + "waits for " + counted(status.awaited_replies.size(), "reply", "replies");
+  }
+  if (!status.awaited_evaluations.empty()) {
+    return verb + "waits for the evaluation of " +
+           counted(status.awaited_evaluations.size(), "candidate", "candidates");
+  }
+  if (!status.awaited_profiles.empty()) {
+    return verb + "waits for a profile of " + status.awaited_profiles.front();
+  }
+  return status.running ? "runs" : "was interrupted; --resume goes on";
+}
+
 Result<SearchStatus> search_status(const fs::path& trajectory) {
   SearchStatus status;
   status.running = is_being_written(trajectory);
@@ -193,6 +199,7 @@ Result<SearchStatus> search_status(const fs::path& trajectory) {
   };
   status.awaited_replies = std::move(replay.awaited_replies);
   status.awaited_evaluations = std::move(replay.awaited_evaluations);
+  status.awaited_profiles = std::move(replay.awaited_profiles);
   keep_missing("response", status.awaited_replies);
   keep_missing("evaluation", status.awaited_evaluations);
 
@@ -268,6 +275,7 @@ json::object status_json(const SearchStatus& status) {
                       {"statuses", std::move(statuses)},
                       {"awaited_replies", json::value_from(status.awaited_replies)},
                       {"awaited_evaluations", json::value_from(status.awaited_evaluations)},
+                      {"awaited_profiles", json::value_from(status.awaited_profiles)},
                       {"arrived", json::value_from(status.arrived)},
                       {"unusable", std::move(unusable)},
                       {"failed", std::move(failed)},

@@ -28,7 +28,7 @@ void CandidateMemory::add(int round, const WaveItem& item, const Outcome& outcom
                         std::string(event.at("sha256").as_string())});
   }
   if (outcome.passed() || needed_until_.contains(item.id)) {
-    kept_[item.id] = {std::move(line), item.candidate, ""};
+    kept_[item.id] = {std::move(line), item.candidate, outcome.passed(), ""};
   }
 }
 
@@ -46,6 +46,35 @@ void CandidateMemory::forget_sources(int round) {
     const bool later = needed != needed_until_.end() && needed->second > round;
     return !used.contains(entry.first) && !later;
   });
+  std::erase_if(profiles_, [&](const auto& entry) {
+    return !kept_.contains(entry.first) && !seeds_.contains(entry.first);
+  });
+}
+
+std::vector<ShownCandidate> CandidateMemory::without_profile(const Settings& settings,
+                                                             int round) const {
+  std::vector<ShownCandidate> candidates;
+  for (const std::string& id : parents(settings, round)) {
+    const auto kept = kept_.find(id);
+    const bool listed = std::any_of(candidates.begin(), candidates.end(),
+                                    [&](const ShownCandidate& one) { return one.id == id; });
+    const bool wanted = kept != kept_.end() && kept->second.passed;
+    if (!wanted || profiles_.contains(id) || listed) continue;
+    candidates.push_back({id, kept->second.candidate});
+  }
+  return candidates;
+}
+
+void CandidateMemory::add_profile(const std::string& id, const ProfileRecord& profile) {
+  profiles_[id] = prompt_profile(profile);
+}
+
+std::vector<std::string> CandidateMemory::parents(const Settings& settings, int round) const {
+  const RoundPlan* plan = settings.plan_of(round);
+  if (plan && plan->parents) return *plan->parents;
+  std::vector<std::string> ids = selection_.survivors;
+  ids.insert(ids.end(), selection_.bank.begin(), selection_.bank.end());
+  return ids;
 }
 
 Result<Ok> CandidateMemory::find_parents(const RoundPlan& plan, const std::string& where) {
@@ -74,7 +103,7 @@ PromptParts CandidateMemory::prompt_parts(const Settings& settings, int round) {
   }
   for (const std::string& name : plan ? plan->bank_kernels : std::vector<std::string>{}) {
     const LibraryKernel& kernel = *header_.find_library_kernel(name);
-    parts.library.push_back({kernel.name, kernel.note, kernel.plan, kernel.source});
+    parts.library.push_back({kernel.name, kernel.note, kernel.plan, kernel.source, ""});
   }
   return parts;
 }
@@ -87,7 +116,9 @@ std::vector<ShownKernel> CandidateMemory::shown(const std::vector<std::string>& 
     if (found == kept_.end()) continue;
     Kept& kept = found->second;
     if (kept.plan.empty()) kept.plan = candidate_json(*kept.candidate);
-    kernels.push_back({id, kept.caption, kept.plan, kept.candidate->program.source});
+    const auto profile = profiles_.find(id);
+    kernels.push_back({id, kept.caption, kept.plan, kept.candidate->program.source,
+                       profile == profiles_.end() ? "" : profile->second});
   }
   return kernels;
 }

@@ -11,8 +11,15 @@
 #include "replay/search/wave.h"
 #include "replay/trajectory/header.h"
 #include "replay/trajectory/outcome.h"
+#include "replay/trajectory/profile_record.h"
 
 namespace rekernel {
+
+/// A candidate that a prompt shows.
+struct ShownCandidate {
+  std::string id;
+  std::shared_ptr<const Candidate> candidate;
+};
 
 /// What a search remembers of its candidates: how each fared, which were correct, and the sources
 /// that a later prompt can show, so that memory does not grow with rounds.
@@ -31,6 +38,11 @@ class CandidateMemory {
   /// Chooses what the next round starts from, and forgets the sources that no prompt shows.
   const Selection& select(const Settings& settings, int round);
 
+  /// The correct candidates that a prompt of the round shows and that have no profile yet, in its
+  /// order.
+  std::vector<ShownCandidate> without_profile(const Settings& settings, int round) const;
+  void add_profile(const std::string& id, const ProfileRecord& profile);
+
   /// A plan made after a stop can show what is still remembered, and the seeds. `where` is of the
   /// plan, for the error.
   Result<Ok> find_parents(const RoundPlan& plan, const std::string& where);
@@ -41,9 +53,11 @@ class CandidateMemory {
   struct Kept {
     std::string caption;
     std::shared_ptr<const Candidate> candidate;
+    bool passed = false;
     std::string plan;  ///< candidate_json, once it was shown
   };
 
+  std::vector<std::string> parents(const Settings& settings, int round) const;
   std::vector<ShownKernel> shown(const std::vector<std::string>& ids);
   void forget_sources(int round);
 
@@ -52,8 +66,9 @@ class CandidateMemory {
   std::vector<Ranked> correct_;
   Selection selection_;
   std::map<std::string, Kept> kept_;
-  std::map<std::string, Kept> seeds_;        ///< the correct ones
-  std::map<std::string, int> needed_until_;  ///< last round whose plan names this candidate
+  std::map<std::string, std::string> profiles_;  ///< of what is kept, as prompts show them
+  std::map<std::string, Kept> seeds_;            ///< the correct ones
+  std::map<std::string, int> needed_until_;      ///< last round whose plan names this candidate
 };
 
 }  // namespace rekernel

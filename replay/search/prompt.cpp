@@ -10,6 +10,7 @@ namespace {
 
 std::string kernel_section(const ShownKernel& kernel, const char* what) {
   std::string text = std::string("### ") + what + " " + kernel.id + "\n" + kernel.caption + "\n";
+  text += kernel.profile;
   if (!kernel.plan.empty()) text += "```json\n" + kernel.plan + "```\n";
   text += "```cuda\n" + kernel.source;
   if (!kernel.source.ends_with('\n')) text += "\n";

@@ -18,6 +18,7 @@ struct ShownKernel {
   std::string caption;  ///< its outcome in one line, or the library's note
   std::string plan;
   std::string source;
+  std::string profile;  ///< lines on what a profiler says of it; empty if none was asked
 };
 
 /// One candidate of the past.

@@ -11,6 +11,7 @@
 #include "replay/search/candidate_memory.h"
 #include "replay/search/ending.h"
 #include "replay/search/evaluation_collector.h"
+#include "replay/search/profile_collector.h"
 #include "replay/search/prompt.h"
 #include "replay/search/recording.h"
 #include "replay/search/reply_collector.h"
@@ -50,6 +51,7 @@ class Search {
         memory_(header),
         replies_(settings_, around_, recording_),
         evaluations_(header.problem, settings_, around_, recording_),
+        profiles_(around_, recording_, memory_),
         ending_(header, settings_, around_, recording_, memory_, replies_.tokens()) {
     memory_.expect(settings_.round_plans);
   }
@@ -131,6 +133,8 @@ class Search {
   }
 
   std::vector<Idea> ask_for_ideas(int round, std::string& note) {
+    profiles_.collect(settings_, round);
+    if (!recording_.going()) return {};
     const PromptParts parts = memory_.prompt_parts(settings_, round);
     const std::size_t turn = static_cast<std::size_t>(round - settings_.first_round);
     const std::vector<ModelRequest> requests{{"r" + std::to_string(round) + ".ideas",
@@ -180,6 +184,8 @@ class Search {
   // ── Kernels ──────────────────────────────────────────────────────────────────────────────────
 
   std::vector<WaveItem> write_kernels(int round, const std::vector<IdeaInRound>& ideas) {
+    profiles_.collect(settings_, round);
+    if (!recording_.going()) return {};
     const PromptParts parts = memory_.prompt_parts(settings_, round);
     std::vector<WaveItem> wave;
     std::vector<ModelRequest> requests;
@@ -276,6 +282,7 @@ class Search {
   CandidateMemory memory_;
   ReplyCollector replies_;
   EvaluationCollector evaluations_;
+  ProfileCollector profiles_;
   Ending ending_;
 };
 

@@ -58,10 +58,7 @@ Result<LibraryKernel> load_library_kernel(const LibraryEntry& entry, const fs::p
 
 }  // namespace
 
-Result<SearchFile> load_search_file(const fs::path& path) {
-  const Result<json::value> value = read_json_file(path);
-  if (!value) return value.error();
-  JsonReader reader(path.string(), *value);
+SearchFile read_search_file(JsonReader& reader) {
   SearchFile file;
   if (auto problem = reader.optional("problem")) file.problem = problem->string(64);
   if (auto settings = reader.optional("settings")) {
@@ -70,6 +67,7 @@ Result<SearchFile> load_search_file(const fs::path& path) {
   }
   file.device = read_device(reader);
   if (auto seeds = reader.optional("seeds")) file.seeds = seeds->strings(16, 1024);
+  if (auto slow = reader.optional("slow_seed")) file.slow_seed = slow->boolean();
   if (auto library = reader.optional("library")) {
     for (JsonReader& entry : library->array(0, 64)) {
       file.library.push_back(read_library_entry(entry));
@@ -86,6 +84,14 @@ Result<SearchFile> load_search_file(const fs::path& path) {
     file.published = read_published_run(*published);
   }
   reader.no_other_keys();
+  return file;
+}
+
+Result<SearchFile> load_search_file(const fs::path& path) {
+  const Result<json::value> value = read_json_file(path);
+  if (!value) return value.error();
+  JsonReader reader(path.string(), *value);
+  SearchFile file = read_search_file(reader);
   if (auto error = reader.error()) return *error;
   return file;
 }
@@ -108,6 +114,10 @@ Result<Header> new_header(const std::string& name, const SearchFile& file, const
   header.replies = file.replies;
   header.notes = file.notes;
   header.published = file.published;
+  if (file.slow_seed) {
+    const Candidate seed = scaffold_candidate(*problem, "slow");
+    header.seeds.push_back({candidate_json(seed), seed.program.source});
+  }
   for (const std::string& folder : file.seeds) {
     Result<Candidate> seed = load_candidate(root / folder);
     if (!seed) return seed.error();

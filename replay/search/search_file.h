@@ -21,14 +21,15 @@ struct LibraryEntry {
 
 /// What a person specifies before a search begins: the file of `search --settings`. Every key may
 /// be absent: "problem", "settings" (as Settings), "target" ("h200", "l40s") or "device"
-/// (DeviceFacts), "seeds" (candidate folders), "library" ({"name", "note", "folder" or "source"}),
-/// "templates"
+/// (DeviceFacts), "seeds" (candidate folders), "slow_seed", "library" ({"name", "note", "folder" or
+/// "source"}), "templates"
 /// ({"ideas", "kernel"}), "replies", "notes", "published". Paths count from the project's root.
 struct SearchFile {
   std::string problem;
   Settings settings{.tries = usual_tries};
   std::optional<DeviceFacts> device;
   std::vector<std::string> seeds;
+  bool slow_seed = false;  ///< the candidate that `rekernel new` makes is a seed, the first
   std::vector<LibraryEntry> library;
   std::optional<Templates> templates;
   std::string replies;
@@ -37,6 +38,8 @@ struct SearchFile {
 };
 
 Result<SearchFile> load_search_file(const std::filesystem::path& path);
+/// The same object as part of another file. Errors land in the reader.
+SearchFile read_search_file(JsonReader& reader);
 
 /// The header of a new search: reads the kernels that the file names and renders the fixed texts.
 Result<Header> new_header(const std::string& name, const SearchFile& file,

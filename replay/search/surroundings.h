@@ -17,6 +17,7 @@
 #include "replay/trajectory/continuation.h"
 #include "replay/trajectory/outcome.h"
 #include "replay/trajectory/pending_journal.h"
+#include "replay/trajectory/profile_record.h"
 #include "replay/trajectory/trajectory.h"
 
 namespace rekernel {
@@ -66,6 +67,8 @@ struct SearchObserver {
   std::function<void(const SelectionReport&)> selection;
   std::function<void(const RequestReport&)> request;
   std::function<void(const ReplyReport&)> reply;
+  /// A candidate's profile, whose event is in the trajectory.
+  std::function<void(const std::string& id, const ProfileRecord&)> profile;
   std::function<void(const std::string&)> progress;  ///< what is being done now
   std::function<void(const std::string&)> say;       ///< what a person should know of
 

@@ -180,6 +180,7 @@ Settings read_settings(JsonReader reader) {
   }
   read_count(reader, "tries", 1, 20, settings.tries);
   if (auto mixed = reader.optional("mixed_gpus")) settings.mixed_gpus = mixed->boolean();
+  if (auto profiles = reader.optional("profiles")) settings.profiles = profiles->boolean();
   reader.no_other_keys();
   return settings;
 }
@@ -201,6 +202,7 @@ json::object to_json(const Settings& settings) {
                        {"round_plans", to_json(settings.round_plans)}};
   if (settings.tries != 1) members["tries"] = settings.tries;
   if (settings.mixed_gpus) members["mixed_gpus"] = true;
+  if (settings.profiles) members["profiles"] = true;
   return members;
 }
 

@@ -68,6 +68,8 @@ struct Settings {
   /// How often a reply is asked for until it is usable; then it counts as it is. Old recordings
   /// do not say: once.
   int tries = 1;
+  /// Whether the prompts say what a profiler says of the candidates that they show.
+  bool profiles = false;
 
   int last_round() const { return first_round + rounds - 1; }
   const RoundPlan* plan_of(int round) const;

@@ -25,7 +25,7 @@ namespace json = boost::json;
 constexpr std::size_t max_line_bytes = std::size_t{128} << 20;
 constexpr std::size_t shown_bytes = 400;
 constexpr std::array known_events = {"header", "request",  "response",  "evaluation", "selection",
-                                     "stop",   "continue", "endpoints", "unusable"};
+                                     "stop",   "continue", "endpoints", "unusable",   "profile"};
 
 /// The length of the file up to and with its last newline.
 Result<std::int64_t> whole_lines_length(int file, const fs::path& path) {

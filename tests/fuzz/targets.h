@@ -19,6 +19,7 @@ void fuzz_reply(std::string_view bytes);            ///< a model's reply, ideas 
 void fuzz_search(std::string_view bytes);           ///< replies of a whole search
 void fuzz_search_file(std::string_view bytes);      ///< search --settings
 void fuzz_source(std::string_view bytes);           ///< kernel.cu
+void fuzz_ncu(std::string_view bytes);              ///< what Nsight Compute prints
 void fuzz_squeue(std::string_view bytes);           ///< what Slurm says of jobs
 void fuzz_trajectory(std::string_view bytes);       ///< trajectories/<name>.jsonl
 

@@ -192,6 +192,15 @@ std::optional<Interruption> FakeEvaluator::evaluate(std::span<const EvaluationRe
   return std::nullopt;
 }
 
+std::optional<Interruption> FakeEvaluator::profile(const EvaluationRequest& request,
+                                                   ProfileRecord& profile) {
+  if (no_profiler) return no_profiler;
+  profiled.push_back(request.id);
+  profile = {"NVIDIA H200", "made up", "memory at 12% of its peak, as of " + request.id + "\n", ""};
+  if (unprofiled.contains(request.id)) profile.unavailable = "it hung";
+  return std::nullopt;
+}
+
 SearchEnd run_on_file(const fs::path& path, const Header& header, Model& model,
                       Evaluator& evaluator, SearchObserver observer, std::function<bool()> deadline,
                       bool stop_asked, std::optional<Continuation> continuation, bool resumed) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,13 @@ class FakeEvaluator : public Evaluator {
   explicit FakeEvaluator(unsigned seed = 0) : seed_(seed) {}
   std::optional<Interruption> evaluate(std::span<const EvaluationRequest> requests,
                                        const Arrived& arrived) override;
+  /// A text by the candidate's id alone; none for ids in `unprofiled`.
+  std::optional<Interruption> profile(const EvaluationRequest& request,
+                                      ProfileRecord& profile) override;
   std::vector<std::string> evaluated;
+  std::vector<std::string> profiled;
+  std::set<std::string> unprofiled;
+  std::optional<Interruption> no_profiler;  ///< in place of any profile
   std::function<void(const std::string& id)> before;
   /// Times by id, instead of fake_record's.
   std::map<std::string, std::int64_t> times;

@@ -68,6 +68,7 @@ MARKS = {
     "at_k": {"points": lambda row: True, "values": lambda row: True},
     "fast_p": {"steps": lambda row: row["step"]},
     "distribution": {"searches": is_kind("search"), "published": is_kind("published")},
+    "so_far": {"points": lambda row: True},
     "plan": {"lanes": is_part("lane"), "steps": is_part("step"), "uses": is_part("use")},
     "samples": {"samples": is_part("sample"), "quartiles": is_part("quartiles")},
     "errors": {"errors": lambda row: True},

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 rooms=(ops base problems process gpu candidate compile capture export device evaluation jobs records plan audit
   reference replay/trajectory replay/model replay/evaluator replay/search replay/playback replay/report
-  terminal measuring problem_import project dataset claims report explain pull_request service cli)
+  terminal measuring problem_import project dataset claims report explain profile pull_request service cli)
 declare -A order
 for i in "${!rooms[@]}"; do order[${rooms[i]}]=$i; done
 

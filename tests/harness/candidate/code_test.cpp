@@ -136,11 +136,11 @@ TEST(Code, PlansOfStrangersAreLookedAt) {
   EXPECT_EQ(complaint("\"at\": 8", "\"at\": 12"),
             where +
                 "[2].args[0].addresses[1].at: expected multiples of 8, rising, with 8 bytes "
-                "behind each");
+                "from each on");
   EXPECT_EQ(complaint("\"at\": 8", "\"at\": 0"),
             where +
                 "[2].args[0].addresses[1].at: expected multiples of 8, rising, with 8 bytes "
-                "behind each");
+                "from each on");
   EXPECT_EQ(complaint("\"offset_bytes\": 16", "\"offset_bytes\": 1073741825"),
             where +
                 "[2].args[0].addresses[0].offset_bytes: expected an integer from 0 to "

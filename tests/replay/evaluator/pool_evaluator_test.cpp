@@ -50,6 +50,26 @@ Arrivals evaluate(PoolEvaluatorOptions options, const std::vector<Candidate>& ca
   return arrivals;
 }
 
+TEST(PoolEvaluator, ProfilesWithWhatItWasGiven) {
+  const Candidate one = candidate("r1.i1.b1");
+  ProfileRecord record;
+  const auto without = PoolEvaluator({}).profile({"r1.i1.b1", &one}, record);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->kind, Interruption::Kind::waiting);
+  PoolEvaluatorOptions options;
+  options.profile = [](const Candidate& profiled) -> Result<ProfileRecord> {
+    if (profiled.name.empty()) return Error{"unnamed"};
+    return ProfileRecord{"NVIDIA H200", "tool", profiled.name + "\n", ""};
+  };
+  ASSERT_FALSE(PoolEvaluator(options).profile({"r1.i1.b1", &one}, record));
+  EXPECT_EQ(record.text, one.name + "\n");
+  options.profile = [](const Candidate&) -> Result<ProfileRecord> { return Error{"no ncu"}; };
+  const auto none = PoolEvaluator(options).profile({"r1.i1.b1", &one}, record);
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->kind, Interruption::Kind::waiting);
+  EXPECT_NE(none->message.find("r1.i1.b1 waits for a profiler: no ncu"), std::string::npos);
+}
+
 EvaluationReport wrong_result(const Candidate& one, const EvaluateOptions& evaluate) {
   EvaluationReport report;
   report.evaluation.kernel = one.name;

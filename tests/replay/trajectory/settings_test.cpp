@@ -19,7 +19,8 @@ std::string read_again(const std::string& text) {
 }
 
 TEST(Settings, AreReadAsTheyWereWritten) {
-  for (const char* text : {"{}", R"({"rounds": 2, "tries": 3, "mixed_gpus": true, "chain": true,
+  for (const char* text :
+       {"{}", R"({"rounds": 2, "tries": 3, "mixed_gpus": true, "profiles": true, "chain": true,
       "models": [{"name": "one"}, {"name": "two", "base_url": "https://a/v1", "ask_as": "b",
         "headers": ["X"], "body": "{}", "limit_field": "max_tokens", "timeout_s": 5,
         "reply_tokens": 6, "stream": true, "prompt_price": "1.25", "key_variable": "KEY"}],
@@ -31,7 +32,7 @@ TEST(Settings, AreReadAsTheyWereWritten) {
 
 TEST(Settings, LeaveOutWhatOldRecordingsDoNotHave) {
   const std::string written = read_again(R"({"models": [{"name": "one"}]})");
-  for (const char* newer : {"tries", "mixed_gpus", "ask_as", "stream", "timeout_s"}) {
+  for (const char* newer : {"tries", "mixed_gpus", "profiles", "ask_as", "stream", "timeout_s"}) {
     EXPECT_EQ(written.find(newer), std::string::npos) << newer;
   }
 }

@@ -124,7 +124,7 @@ TEST(TrajectoryFile, NamesWhatIsWrongWithALine) {
             "/t.jsonl: line 2: line 1: not valid JSON: incomplete JSON");
   EXPECT_EQ(peek_error(folder, first + "{\"event\":\"party\",\"chain\":\"\"}\n"),
             "/t.jsonl: line 2: unknown event \"party\"; known: header, request, response, "
-            "evaluation, selection, stop, continue, endpoints, unusable");
+            "evaluation, selection, stop, continue, endpoints, unusable, profile");
   EXPECT_EQ(peek_error(folder, first + "{\"event\":\"stop\"}\n"),
             "/t.jsonl: line 2: the key \"chain\" is missing");
   EXPECT_EQ(peek_error(folder, first + "{\"event\":\"stop\",\"a\":[0.5],\"chain\":\"\"}\n"),

@@ -20,7 +20,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-Result<Subject> find_subject(const std::vector<std::string>& words) {
+Result<ExplainedCandidate> find_subject(const std::vector<std::string>& words) {
   const std::filesystem::path root = project_root();
   if (words.size() == 1) return subject_in_folder(root, words.front());
   return subject_of_search(root, words[0], words[1]);
@@ -41,7 +41,7 @@ Result<Verdict> verdict_made_now(const Candidate& candidate, int device) {
 }
 
 /// PTX, machine code or both of one target.
-int print_listings(const ParsedArguments& parsed, const Subject& subject) {
+int print_listings(const ParsedArguments& parsed, const ExplainedCandidate& subject) {
   if (!subject.candidate) return bad_input({subject.name + ": " + subject.refusal});
   const std::string target =
       parsed.has("target") ? parsed.get<std::string>("target") : to_string(subject.candidate->arch);
@@ -93,7 +93,7 @@ int explain_command(const Arguments& arguments) {
         {"explain: expected a candidate folder, PROBLEM/NAME, or a search and the id "
          "of a candidate"});
   }
-  Result<Subject> subject = find_subject(words);
+  Result<ExplainedCandidate> subject = find_subject(words);
   if (!subject) return bad_input(subject.error());
   if (parsed.flag("ptx") || parsed.flag("sass")) return print_listings(parsed, *subject);
   if (parsed.flag("evaluate") && subject->candidate) {

@@ -95,9 +95,10 @@ std::string device_here() {
 }
 
 /// What is recorded of the candidate. An error where that is nothing, unless it may be.
-Result<Judgement> judgement_for(const Candidate& candidate, const std::string& named,
-                                bool unjudged) {
-  Result<Judgement> judgement = recorded_judgement(project_root(), candidate, device_here());
+Result<RecordedJudgement> judgement_for(const Candidate& candidate, const std::string& named,
+                                        bool unjudged) {
+  Result<RecordedJudgement> judgement =
+      recorded_judgement(project_root(), candidate, device_here());
   if (!judgement || !judgement->devices.empty() || unjudged) return judgement;
   const std::string kernel = candidate.problem + "/" + candidate.name;
   return Error{named + ": nobody judged exactly this source and plan (SHA-256 " +
@@ -124,7 +125,7 @@ int export_candidate(const ParsedArguments& parsed) {
       !checked) {
     return bad_input(checked.error());
   }
-  const Result<Judgement> judgement =
+  const Result<RecordedJudgement> judgement =
       judgement_for(*candidate, parsed.get<std::string>("kernel"), parsed.flag("unjudged"));
   if (!judgement) return bad_input(judgement.error());
   fs::path folder;

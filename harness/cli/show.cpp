@@ -42,7 +42,7 @@ int show_problem(const ParsedArguments& parsed, const Problem& problem) {
   return exit_good;
 }
 
-std::string kernel_page(const Subject& subject) {
+std::string kernel_page(const ExplainedCandidate& subject) {
   const Candidate& candidate = *subject.candidate;
   std::string text = one_line(subject.name + ": " + subject.place, 1000) + "\n";
   text += wrapped(visible_lines(candidate.idea, 4000), page_columns) + "\n\nkernel.json\n" +
@@ -57,7 +57,7 @@ std::string kernel_page(const Subject& subject) {
 }
 
 int show_kernel(const ParsedArguments& parsed, const std::string& what) {
-  const Result<Subject> subject = subject_in_folder(project_root(), what);
+  const Result<ExplainedCandidate> subject = subject_in_folder(project_root(), what);
   if (!subject) return bad_input(subject.error());
   if (!subject->candidate) return bad_input({subject->refusal});
   if (!parsed.flag("json")) {

@@ -110,12 +110,6 @@ Result<RecordedJudgement> judgement_for(const Candidate& candidate, const std::s
 int export_candidate(const ParsedArguments& parsed) {
   const std::string& to = parsed.get<std::string>("to");
   const std::string& code = parsed.get<std::string>("code");
-  if (to != "cpp" && to != "pytorch") {
-    return bad_input({"--to " + to + ": expected cpp or pytorch"});
-  }
-  if (code != "cubin" && code != "nvrtc") {
-    return bad_input({"--code " + code + ": expected cubin or nvrtc"});
-  }
   if (code == "nvrtc" && parsed.has("target")) {
     return bad_input({"--target is for --code cubin: NVRTC compiles for the GPU that it meets"});
   }
@@ -154,30 +148,36 @@ int export_candidate(const ParsedArguments& parsed) {
   return exit_good;
 }
 
+Page export_page() {
+  Page page;
+  page.description =
+      "Makes a kernel usable elsewhere, with what is recorded of it: verdict, badges, errors, "
+      "tolerance, time and device.";
+  page.takes({"kernel", "KERNEL", "PROBLEM/NAME of a committed kernel, or a candidate's folder"},
+             text_value("KERNEL", {Names::kernel, Names::folder}));
+  page.usage = "KERNEL --to cpp|pytorch [options]";
+  page.examples = {{"rekernel export softmax/cluster_with_prefetch --to pytorch"}};
+  page.group("Output").add_options()(
+      "to", one_of({"cpp", "pytorch"}),
+      "cpp: a header for any C++17 program; pytorch: a package with an operator")(
+      "into", text_value("DIR", {Names::folder}),
+      "folder to make; build/export/TO/PROBLEM_NAME by default")(
+      "unjudged", po::bool_switch(),
+      "also what nobody judged: every file of the export then says so");
+  page.group("Code").add_options()(
+      "code", one_of({"cubin", "nvrtc"})->default_value("cubin"),
+      "cubin: machine code made here; nvrtc: the source, compiled where it runs")(
+      "target", list_value("TARGET")->composing(),
+      "with cubin, machine code for this architecture alone; may be repeated");
+  return page;
+}
+
 }  // namespace
 
 int export_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("kernel", text_value("KERNEL", {Names::kernel, Names::folder}),
-                        "PROBLEM/NAME of a committed kernel, or a candidate's folder")(
-      "to", po::value<std::string>(),
-      "cpp: a header for any C++17 program; pytorch: a package with an operator")(
-      "into", po::value<std::string>(), "folder to make; build/export/TO/PROBLEM_NAME by default")(
-      "code", po::value<std::string>()->default_value("cubin"),
-      "cubin: machine code made here; nvrtc: the source, compiled where it runs")(
-      "target", po::value<std::vector<std::string>>(),
-      "with cubin, machine code for this architecture alone; may be repeated")(
-      "unjudged", po::bool_switch(),
-      "also what nobody judged: every file of the export then says so");
-  po::positional_options_description positional;
-  positional.add("kernel", 1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel export KERNEL --to cpp|pytorch [options]",
-      "rekernel export softmax/cluster_with_prefetch --to pytorch", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, export_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("kernel") || !parsed.has("to")) {
-    return bad_input({"export: expected a kernel, and --to cpp or --to pytorch"});
-  }
+  if (!parsed.has("to")) return bad_input({"export: expected --to cpp or --to pytorch"});
   return export_candidate(parsed);
 }
 

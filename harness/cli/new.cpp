@@ -11,20 +11,26 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
+namespace {
+
+Page new_page() {
+  Page page;
+  page.description =
+      "Makes a candidate's folder with a kernel that is correct and slow, to begin with.";
+  page.takes({"problem", "PROBLEM", "what the candidate computes"},
+             text_value("PROBLEM", {Names::problem}));
+  page.takes({"name", "NAME", "its name: a-z, 0-9 and _"}, text_value("NAME"));
+  page.examples = {{"rekernel new softmax my_softmax"}};
+  page.group("Output").add_options()("into", text_value("DIR", {Names::folder}),
+                                     "folder to make it in; generated/PROBLEM by default");
+  return page;
+}
+
+}  // namespace
+
 int new_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("problem", text_value("PROBLEM", {Names::problem}), "problem id")(
-      "name", po::value<std::string>(), "name of the candidate: a-z, 0-9 and _")(
-      "into", po::value<std::string>(), "folder to make it in; generated/PROBLEM by default");
-  po::positional_options_description positional;
-  positional.add("problem", 1).add("name", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel new PROBLEM NAME [options]",
-                      "rekernel new softmax my_softmax", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, new_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("problem") || !parsed.has("name")) {
-    return bad_input({"new: expected a problem and a name"});
-  }
   const Result<const Problem*> problem = known_problem(parsed.get<std::string>("problem"));
   if (!problem) return bad_input(problem.error());
   const Candidate candidate = scaffold_candidate(**problem, parsed.get<std::string>("name"));

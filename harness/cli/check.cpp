@@ -18,19 +18,30 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
+namespace {
+
+Page check_page() {
+  Page page;
+  page.description =
+      "Compiles kernels for every architecture that they claim, as an evaluation would, and says "
+      "what each takes of a multiprocessor. Needs no GPU.";
+  page.takes({"directory", "KERNEL",
+              "kernels as PROBLEM/NAME, problems or candidates' folders; every committed kernel by "
+              "default",
+              Count::any},
+             list_value("KERNEL", {Names::kernel, Names::problem, Names::folder}));
+  page.examples = {{"rekernel check softmax/cluster_with_prefetch"}};
+  add_problem_option(page.group("Candidates"));
+  page.group("Output").add_options()("json", po::bool_switch(), "print the findings as JSON");
+  add_table_options(page.group("Output"));
+  page.statuses[1] = "a kernel does not compile, or no chip can launch it";
+  return page;
+}
+
+}  // namespace
+
 int check_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()(
-      "directory", list_value("KERNEL", {Names::kernel, Names::problem, Names::folder}),
-      "kernels as PROBLEM/NAME, problems or candidates' folders; every committed kernel by "
-      "default")("json", po::bool_switch(), "print the findings as JSON");
-  add_problem_option(options);
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("directory", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel check [KERNEL…] [options]",
-                      "rekernel check softmax/cluster_with_prefetch", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, check_page());
   if (parsed.exit_status) return *parsed.exit_status;
 
   const Result<std::vector<const Problem*>> taken = take_problems(parsed);

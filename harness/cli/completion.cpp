@@ -31,7 +31,7 @@ std::vector<std::string> known_names(Names names) {
     case Names::command:
       for (const Command& command : all_commands()) known.emplace_back(command.name);
       break;
-    case Names::nothing_known:
+    case Names::anything:
     case Names::file:
     case Names::folder:
       break;

@@ -53,24 +53,28 @@ void print_made(const MakeUp& made_of, const fs::path& folder) {
   std::cout << fs::absolute(folder / "README.md").lexically_normal().string() << "\n";
 }
 
+Page dataset_page() {
+  Page page;
+  page.description =
+      "Writes the recorded searches, kernels, fixtures and mutants as a data set: tables in "
+      "Parquet, with a card and a schema.";
+  page.takes({"directory", "DIR", "a new or an empty folder"},
+             text_value("DIR", {Names::folder, Names::anything}));
+  page.examples = {{"rekernel dataset ./rekernel-dataset"}};
+  page.group("Which of them")
+      .add_options()("leave-out", list_value("SEARCH", {Names::search})->composing(),
+                     "a search whose rows are left out");
+  page.group("Output").add_options()("license", text_value("SPDX")->default_value("Apache-2.0"),
+                                     "of all rows but imported ones, as SPDX calls it")(
+      "json", po::bool_switch(), "print what the data set is made of as JSON");
+  return page;
+}
+
 }  // namespace
 
 int dataset_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("directory", po::value<std::string>(), "a new or an empty folder")(
-      "license", po::value<std::string>()->default_value("Apache-2.0"),
-      "of all rows but imported ones, as SPDX calls it")(
-      "leave-out", po::value<std::vector<std::string>>()->composing(),
-      "a search whose rows are left out")("json", po::bool_switch(),
-                                          "print what the data set is made of as JSON");
-  po::positional_options_description positional;
-  positional.add("directory", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel dataset DIR [options]",
-                      "rekernel dataset ./rekernel-dataset", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, dataset_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("directory"))
-    return bad_input({"dataset: expected a folder, one that is new or empty"});
   const fs::path folder = parsed.get<std::string>("directory");
   if (Result<Ok> good = check_dataset_folder(folder); !good) return bad_input(good.error());
 
@@ -97,16 +101,22 @@ int dataset_command(const Arguments& arguments) {
   return exit_good;
 }
 
+namespace {
+
+Page dataset_atif_page() {
+  Page page;
+  page.description = "Prints a search as a trajectory of agents in the format ATIF, a line each.";
+  page.takes({"search", "SEARCH", "a search's name, or its file"},
+             text_value("SEARCH", {Names::search, Names::file}));
+  page.examples = {{"rekernel dataset atif softmax"}};
+  return page;
+}
+
+}  // namespace
+
 int dataset_atif_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("search", po::value<std::string>(), "a search's name, or its file");
-  po::positional_options_description positional;
-  positional.add("search", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel dataset atif SEARCH", "rekernel dataset atif softmax",
-                      options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, dataset_atif_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("search")) return bad_input({"dataset atif: expected a search"});
   const fs::path path = trajectory_path(project_root(), parsed.get<std::string>("search"));
   const auto write = [](std::string_view text) { return bool(std::cout << text); };
   const Result<std::size_t> steps = write_atif(path, write);

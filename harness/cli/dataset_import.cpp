@@ -100,24 +100,30 @@ Result<std::size_t> judge_all(const Submissions& submissions, const fs::path& re
   return passed;
 }
 
+Page dataset_import_page() {
+  Page page;
+  page.description =
+      "Judges kernels of other collections on this machine's GPU, and records the verdicts.";
+  page.takes({"file", "FILE", "KernelBench's samples, FlashInfer's solutions, a data set's folder",
+              Count::some},
+             list_value("FILE", {Names::file, Names::folder, Names::anything}));
+  page.usage = "FILE… --license SPDX [options]";
+  page.examples = {
+      {"rekernel dataset import samples/level1/problem_23/sample_0/kernel.json --license MIT"}};
+  page.group("Their origin")
+      .add_options()("license", text_value("SPDX"),
+                     "of the files' kernels, as SPDX calls it, where they do not name it")(
+          "problem", text_value("PROBLEM", {Names::problem}),
+          "which problem they are for, where they do not tell");
+  add_device_option(page.group("Judging"));
+  return page;
+}
+
 }  // namespace
 
 int dataset_import_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("file", po::value<std::vector<std::string>>(),
-                        "KernelBench's samples, FlashInfer's solutions, a data set's folder")(
-      "license", po::value<std::string>(),
-      "of the files' kernels, as SPDX calls it, where they do not name it")(
-      "problem", po::value<std::string>(), "which problem they are for, where they do not tell")(
-      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts");
-  po::positional_options_description positional;
-  positional.add("file", -1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel dataset import FILE… --license SPDX [options]",
-      "rekernel dataset import samples/level1/problem_23/sample_0/kernel.json --license MIT",
-      options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, dataset_import_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("file")) return bad_input({"dataset import: expected files"});
   const Result<Submissions> submissions = read_files(parsed);
   if (!submissions) return bad_input(submissions.error());
   for (const LeftOutEntry& one : submissions->left_out) {

@@ -3,6 +3,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
 #include "harness/cli/dataset.h"
+#include "harness/cli/evaluators.h"
 #include "harness/dataset/judge_rows.h"
 #include "harness/gpu/choice.h"
 #include "harness/project/root.h"
@@ -26,6 +27,24 @@ Result<fs::path> record_path(const ParsedArguments& parsed, const std::string& d
   return bench_path(*root, device_name).parent_path() / judged_again_file;
 }
 
+Page dataset_judge_page() {
+  Page page;
+  page.description =
+      "Judges rows of a data set once more, drawn at random, and compares the verdicts.";
+  page.takes({"directory", "DIR", "a data set"},
+             text_value("DIR", {Names::folder, Names::anything}));
+  page.examples = {{"rekernel dataset judge ./rekernel-dataset --rows 200"}};
+  page.group("Judging").add_options()(
+      "rows", whole_number<std::int64_t>(1, 1000000)->default_value(200), "how many rows to draw")(
+      "seed", whole_number<std::uint64_t>(0, std::int64_t{1} << 53)->default_value(1),
+      "of the draw");
+  add_device_option(page.group("Judging"));
+  page.group("Output").add_options()(
+      "record", text_value("FILE", {Names::file}),
+      "file that keeps the verdicts; results/<gpu>/judged_again.jsonl by default");
+  return page;
+}
+
 }  // namespace
 
 Result<std::string> gpu_name(int ordinal) {
@@ -38,27 +57,13 @@ Result<std::string> gpu_name(int ordinal) {
 }
 
 int dataset_judge_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("directory", po::value<std::string>(), "a data set")(
-      "rows", po::value<std::int64_t>()->default_value(200), "how many, drawn at random")(
-      "seed", po::value<std::uint64_t>()->default_value(1), "of the draw")(
-      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
-      "record", po::value<std::string>(),
-      "file that keeps the verdicts; results/<gpu>/judged_again.jsonl by default");
-  po::positional_options_description positional;
-  positional.add("directory", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel dataset judge DIR [options]",
-                      "rekernel dataset judge ./rekernel-dataset --rows 200", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, dataset_judge_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("directory")) return bad_input({"dataset judge: expected a data set's folder"});
   JudgeRows asked;
   asked.dataset = parsed.get<std::string>("directory");
   asked.rows = parsed.get<std::int64_t>("rows");
   asked.seed = parsed.get<std::uint64_t>("seed");
   asked.device = parsed.get<int>("device");
-  if (asked.rows < 1 || asked.rows > 1000000) return bad_input({"--rows: expected 1 to 1000000"});
-  if (asked.seed > std::uint64_t{1} << 53) return bad_input({"--seed: expected at most 2^53"});
   const Result<std::string> name = gpu_name(asked.device);
   if (!name) return bad_input(name.error());
   asked.device_name = *name;

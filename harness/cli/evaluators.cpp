@@ -94,10 +94,14 @@ void add_gpu_options(po::options_description& options) {
       "take GPUs of different kinds; what counts is the share of the reference's time");
 }
 
-void add_device_options(po::options_description& options) {
+void add_device_option(po::options_description& options) {
   options.add_options()("device", po::value<int>()->value_name("N")->default_value(0),
-                        "number of the GPU, as nvidia-smi counts")(
-      "gpus", text_value("LIST"), "several GPUs, of one kind: all, or 0,2");
+                        "number of the GPU, as nvidia-smi counts");
+}
+
+void add_device_options(po::options_description& options) {
+  add_device_option(options);
+  options.add_options()("gpus", text_value("LIST"), "several GPUs, of one kind: all, or 0,2");
 }
 
 Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {

@@ -15,6 +15,8 @@ namespace rekernel {
 /// --gpus and --mixed-gpus.
 void add_gpu_options(boost::program_options::options_description& options);
 
+/// --device, for a command that uses one GPU.
+void add_device_option(boost::program_options::options_description& options);
 /// --device, and --gpus in its place, for what is measured into one record.
 void add_device_options(boost::program_options::options_description& options);
 Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed);

@@ -3,6 +3,7 @@
 
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
+#include "harness/cli/evaluators.h"
 #include "harness/cli/problem.h"
 #include "harness/compile/compile.h"
 #include "harness/evaluation/launcher.h"
@@ -21,7 +22,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-Result<Subject> find_subject(const std::vector<std::string>& words) {
+Result<ExplainedCandidate> find_subject(const std::vector<std::string>& words) {
   const std::filesystem::path root = project_root();
   if (words.size() == 1) return subject_in_folder(root, words.front());
   return subject_of_search(root, words[0], words[1]);
@@ -42,7 +43,7 @@ Result<Verdict> verdict_made_now(const Candidate& candidate, int device) {
 }
 
 /// PTX, machine code or both of one target.
-int print_listings(const ParsedArguments& parsed, const Subject& subject) {
+int print_listings(const ParsedArguments& parsed, const ExplainedCandidate& subject) {
   if (!subject.candidate) return bad_input({subject.name + ": " + subject.refusal});
   const std::string target =
       parsed.has("target") ? parsed.get<std::string>("target") : to_string(subject.candidate->arch);
@@ -62,42 +63,52 @@ int print_listings(const ParsedArguments& parsed, const Subject& subject) {
   return exit_good;
 }
 
+Page explain_page() {
+  Page page;
+  page.description =
+      "Says why a candidate was refused or is slow, and what to change: the compiler's words, what "
+      "its launches take of each chip, its errors beside their bounds, and its place under the "
+      "roofline.";
+  page.takes(
+      {"what", "WHAT",
+       "a candidate's folder, PROBLEM/NAME of a committed kernel, or a search and the id of a "
+       "candidate of it",
+       Count::some},
+      list_value("WHAT", {Names::kernel, Names::folder, Names::search, Names::anything}));
+  page.usage = "WHAT [CANDIDATE] [options]";
+  page.examples = {{"rekernel explain softmax/cluster_with_prefetch"},
+                   {"rekernel explain softmax r1.i1.b1"}};
+  add_problem_option(page.group("Candidate"));
+  page.group("Judging").add_options()("evaluate", po::bool_switch(),
+                                      "judge and time it now, on this machine's GPU");
+  add_device_option(page.group("Judging"));
+  page.group("Machine code")
+      .add_options()("ptx", po::bool_switch(),
+                     "print the PTX with the source's lines, and no more")(
+          "sass", po::bool_switch(),
+          "print the machine code with the source's lines; needs nvdisasm of a CUDA toolkit")(
+          "target", text_value("TARGET"),
+          "of --ptx and --sass: sm_90a, say; the plan's by default");
+  page.group("Output").add_options()("json", po::bool_switch(), "print everything as JSON");
+  add_table_options(page.group("Output"));
+  page.statuses[1] = "the candidate does not compile, or did not pass";
+  return page;
+}
+
 }  // namespace
 
 int explain_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("what", po::value<std::vector<std::string>>(),
-                        "a candidate folder, PROBLEM/NAME of a committed kernel, or a search and "
-                        "the id of a candidate of it")(
-      "evaluate", po::bool_switch(), "judge and time it now, on this machine's GPU")(
-      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
-      "ptx", po::bool_switch(), "print the PTX with the source's lines, and no more")(
-      "sass", po::bool_switch(),
-      "print the machine code with the source's lines; needs nvdisasm of a CUDA toolkit")(
-      "target", po::value<std::string>(),
-      "of --ptx and --sass: sm_90a, say; the plan's by default")("json", po::bool_switch(),
-                                                                 "print everything as JSON");
-  add_problem_option(options);
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("what", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel explain WHAT [CANDIDATE] [options]",
-                      "rekernel explain softmax/cluster_with_prefetch\n"
-                      "  rekernel explain softmax r1.i1.b1",
-                      options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, explain_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  const std::vector<std::string> words = parsed.has("what")
-                                             ? parsed.get<std::vector<std::string>>("what")
-                                             : std::vector<std::string>{};
-  if (words.empty() || words.size() > 2) {
+  const auto& words = parsed.get<std::vector<std::string>>("what");
+  if (words.size() > 2) {
     return bad_input(
         {"explain: expected a candidate folder, PROBLEM/NAME, or a search and the id "
          "of a candidate"});
   }
   const Result<std::vector<const Problem*>> taken = take_problems(parsed);
   if (!taken) return bad_input(taken.error());
-  Result<Subject> subject = find_subject(words);
+  Result<ExplainedCandidate> subject = find_subject(words);
   if (!subject) return bad_input(subject.error());
   if (parsed.flag("ptx") || parsed.flag("sass")) return print_listings(parsed, *subject);
   if (parsed.flag("evaluate") && subject->candidate) {

@@ -96,9 +96,10 @@ std::string device_here() {
 }
 
 /// What is recorded of the candidate. An error where that is nothing, unless it may be.
-Result<Judgement> judgement_for(const Candidate& candidate, const std::string& named,
-                                bool unjudged) {
-  Result<Judgement> judgement = recorded_judgement(project_root(), candidate, device_here());
+Result<RecordedJudgement> judgement_for(const Candidate& candidate, const std::string& named,
+                                        bool unjudged) {
+  Result<RecordedJudgement> judgement =
+      recorded_judgement(project_root(), candidate, device_here());
   if (!judgement || !judgement->devices.empty() || unjudged) return judgement;
   const std::string kernel = candidate.problem + "/" + candidate.name;
   return Error{named + ": nobody judged exactly this source and plan (SHA-256 " +
@@ -110,12 +111,6 @@ Result<Judgement> judgement_for(const Candidate& candidate, const std::string& n
 int export_candidate(const ParsedArguments& parsed) {
   const std::string& to = parsed.get<std::string>("to");
   const std::string& code = parsed.get<std::string>("code");
-  if (to != "cpp" && to != "pytorch") {
-    return bad_input({"--to " + to + ": expected cpp or pytorch"});
-  }
-  if (code != "cubin" && code != "nvrtc") {
-    return bad_input({"--code " + code + ": expected cubin or nvrtc"});
-  }
   if (code == "nvrtc" && parsed.has("target")) {
     return bad_input({"--target is for --code cubin: NVRTC compiles for the GPU that it meets"});
   }
@@ -125,7 +120,7 @@ int export_candidate(const ParsedArguments& parsed) {
       !checked) {
     return bad_input(checked.error());
   }
-  const Result<Judgement> judgement =
+  const Result<RecordedJudgement> judgement =
       judgement_for(*candidate, parsed.get<std::string>("kernel"), parsed.flag("unjudged"));
   if (!judgement) return bad_input(judgement.error());
   fs::path folder;
@@ -154,31 +149,37 @@ int export_candidate(const ParsedArguments& parsed) {
   return exit_good;
 }
 
+Page export_page() {
+  Page page;
+  page.description =
+      "Makes a kernel usable elsewhere, with what is recorded of it: verdict, badges, errors, "
+      "tolerance, time and device.";
+  page.takes({"kernel", "KERNEL", "PROBLEM/NAME of a committed kernel, or a candidate's folder"},
+             text_value("KERNEL", {Names::kernel, Names::folder}));
+  page.usage = "KERNEL --to cpp|pytorch [options]";
+  page.examples = {{"rekernel export softmax/cluster_with_prefetch --to pytorch"}};
+  add_problem_option(page.group("Candidate"));
+  page.group("Output").add_options()(
+      "to", one_of({"cpp", "pytorch"}),
+      "cpp: a header for any C++17 program; pytorch: a package with an operator")(
+      "into", text_value("DIR", {Names::folder}),
+      "folder to make; build/export/TO/PROBLEM_NAME by default")(
+      "unjudged", po::bool_switch(),
+      "also what nobody judged: every file of the export then says so");
+  page.group("Code").add_options()(
+      "code", one_of({"cubin", "nvrtc"})->default_value("cubin"),
+      "cubin: machine code made here; nvrtc: the source, compiled where it runs")(
+      "target", list_value("TARGET")->composing(),
+      "with cubin, machine code for this architecture alone; may be repeated");
+  return page;
+}
+
 }  // namespace
 
 int export_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("kernel", text_value("KERNEL", {Names::kernel, Names::folder}),
-                        "PROBLEM/NAME of a committed kernel, or a candidate's folder")(
-      "to", po::value<std::string>(),
-      "cpp: a header for any C++17 program; pytorch: a package with an operator")(
-      "into", po::value<std::string>(), "folder to make; build/export/TO/PROBLEM_NAME by default")(
-      "code", po::value<std::string>()->default_value("cubin"),
-      "cubin: machine code made here; nvrtc: the source, compiled where it runs")(
-      "target", po::value<std::vector<std::string>>(),
-      "with cubin, machine code for this architecture alone; may be repeated")(
-      "unjudged", po::bool_switch(),
-      "also what nobody judged: every file of the export then says so");
-  add_problem_option(options);
-  po::positional_options_description positional;
-  positional.add("kernel", 1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel export KERNEL --to cpp|pytorch [options]",
-      "rekernel export softmax/cluster_with_prefetch --to pytorch", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, export_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("kernel") || !parsed.has("to")) {
-    return bad_input({"export: expected a kernel, and --to cpp or --to pytorch"});
-  }
+  if (!parsed.has("to")) return bad_input({"export: expected --to cpp or --to pytorch"});
   const Result<std::vector<const Problem*>> taken = take_problems(parsed);
   if (!taken) return bad_input(taken.error());
   return export_candidate(parsed);

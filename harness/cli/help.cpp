@@ -64,8 +64,8 @@ int write_manual(const fs::path& folder) {
 
 const char* to_string(Names names) {
   switch (names) {
-    case Names::nothing_known:
-      return "";
+    case Names::anything:
+      return "anything";
     case Names::file:
       return "file";
     case Names::folder:

@@ -17,31 +17,11 @@
 #include "harness/report/tensor_json.h"
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
-#include "harness/terminal/labelled.h"
 #include "harness/terminal/tables.h"
 
 namespace rekernel {
 
 namespace {
-
-std::string shape_text(const Tensor& tensor) {
-  std::string text = tensor.name + "(";
-  for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
-    text += (axis > 0 ? "," : "") + std::to_string(tensor.shape[axis]);
-  }
-  return text + ") " + to_string(tensor.dtype);
-}
-
-std::vector<std::string> kernels_of(const std::vector<Candidate>& candidates,
-                                    const std::string& problem) {
-  std::vector<std::string> names;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.problem == problem) {
-      names.push_back(candidate.name + " (" + to_string(candidate.arch) + ")");
-    }
-  }
-  return names;
-}
 
 boost::json::object to_json(const std::vector<const Problem*>& problems,
                             const std::vector<Candidate>& candidates,
@@ -72,39 +52,11 @@ boost::json::object to_json(const std::vector<const Problem*>& problems,
           {"trajectories", boost::json::value_from(trajectory_names)}};
 }
 
-/// All that is said of one problem.
-void print_page(const Problem& problem, const std::vector<Candidate>& candidates) {
-  std::vector<std::string> tensors, sizes, stress;
-  for (const Tensor& tensor : problem.tensors) tensors.push_back(shape_text(tensor));
-  for (const auto& [axis, range] : problem.other_sizes) {
-    sizes.push_back(axis + " " + std::to_string(range.first) + " to " +
-                    std::to_string(range.second));
-  }
-  for (const StressCase& one : problem.stress_cases) stress.push_back(one.name);
-  std::cout << problem.id << ": " << problem.title << "\n" << labelled("group", problem.group);
-  if (!problem.source.benchmark.empty()) {
-    std::cout << labelled(
-        "source", problem.source.benchmark + ", number " + std::to_string(problem.source.number));
-  }
-  std::cout << labelled("tensors", joined(tensors));
-  for (const std::string& statement : problem.formula) {
-    std::cout << labelled(&statement == &problem.formula.front() ? "definition" : "", statement);
-  }
-  std::cout << labelled("PyTorch", problem.pytorch);
-  if (!sizes.empty()) std::cout << labelled("other sizes", joined(sizes));
-  std::cout << labelled("work",
-                        printed("%.3g", static_cast<double>(problem.operations)) + " operations, " +
-                            printed("%.3g", static_cast<double>(problem.min_bytes)) + " bytes")
-            << labelled("tolerance",
-                        "rms " + printed("%.2g", problem.tolerance.rms_error_over_rms) +
-                            ", largest " + printed("%.2g", problem.tolerance.max_error_over_rms) +
-                            " of the truth's rms")
-            << labelled("stress", joined(stress));
-  const std::vector<std::string> kernels = kernels_of(candidates, problem.id);
-  std::vector<std::string> references = library_reference_ids(problem.id);
-  for (std::string& id : pytorch_ids(problem)) references.push_back(std::move(id));
-  std::cout << labelled("references", joined(references))
-            << labelled("kernels", kernels.empty() ? "none" : joined(kernels));
+std::size_t number_of_kernels(const std::vector<Candidate>& candidates,
+                              const std::string& problem) {
+  return static_cast<std::size_t>(
+      std::count_if(candidates.begin(), candidates.end(),
+                    [&](const Candidate& one) { return one.problem == problem; }));
 }
 
 std::string in_lower_case(std::string text) {
@@ -165,7 +117,7 @@ Result<std::vector<const Problem*>> listed_problems(const Filters& filters,
   const bool of_kernels = filters.name_results() || !filters.kernels.empty();
   std::vector<const Problem*> chosen;
   for (const Problem& problem : catalog()) {
-    const bool wanted = !of_kernels || !kernels_of(candidates, problem.id).empty();
+    const bool wanted = !of_kernels || number_of_kernels(candidates, problem.id) > 0;
     if (wanted && filters.take(problem) && has_all_words(problem, words)) {
       chosen.push_back(&problem);
     }
@@ -192,8 +144,7 @@ Table problems_table(const std::vector<const Problem*>& problems,
                    {.heading = "kernels", .readers = Readers::programs}};
   for (const Problem* problem : problems) {
     const std::vector<std::string> library = headline_reference_ids(problem->id);
-    const auto kernels = std::count_if(candidates.begin(), candidates.end(),
-                                       [&](const auto& one) { return one.problem == problem->id; });
+    const std::size_t kernels = number_of_kernels(candidates, problem->id);
     table.rows.push_back({problem->group, problem->id, problem->title,
                           printed("%.2f", static_cast<double>(problem->min_bytes) / 1e9),
                           printed("%.1f", static_cast<double>(problem->operations) / 1e9),
@@ -204,21 +155,24 @@ Table problems_table(const std::vector<const Problem*>& problems,
   return table;
 }
 
+Page list_page() {
+  Page page;
+  page.description =
+      "Lists problems with their least work, headline reference and number of kernels, and the "
+      "recorded searches. `rekernel show PROBLEM` tells all of one.";
+  page.takes({"word", "WORD", "a problem; or words that problems must have", Count::any},
+             list_value("WORD", {Names::problem, Names::anything}));
+  page.examples = {{"rekernel list convolution --group kernelbench1"}};
+  add_filters(page.group("Which of them"));
+  page.group("Output").add_options()("json", po::bool_switch(), "print everything as JSON");
+  add_table_options(page.group("Output"));
+  return page;
+}
+
 }  // namespace
 
 int list_command(const Arguments& arguments) {
-  namespace po = boost::program_options;
-  po::options_description options;
-  options.add_options()("word", po::value<std::vector<std::string>>(),
-                        "a problem, of which all is told; or words that problems must have")(
-      "json", po::bool_switch(), "print everything as JSON");
-  add_filters(options);
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("word", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel list [WORD…] [options]",
-                      "rekernel list convolution --group kernelbench1", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, list_page());
   if (parsed.exit_status) return *parsed.exit_status;
 
   const std::vector<std::string> words = parsed.has("word")
@@ -241,12 +195,11 @@ int list_command(const Arguments& arguments) {
     return exit_good;
   }
   const TableFormat format = table_format(parsed);
-  if (one && !format.csv) {
-    print_page(*one, *candidates);
-    return exit_good;
-  }
   std::cout << format.shown(problems_table(*problems, *candidates));
   for (const Error& error : catalog_errors()) std::cerr << "rekernel: " << error.message << "\n";
+  if (problems->size() == 1) {
+    std::cout << format.words("\nall of it: rekernel show " + problems->front()->id);
+  }
   if (!recorded.empty()) {
     std::cout << format.words("\n" + wrapped("trajectories: " + joined(recorded), page_columns, 2) +
                               "\n");

@@ -14,23 +14,33 @@ namespace rekernel {
 
 namespace po = boost::program_options;
 
+namespace {
+
+Page new_page() {
+  Page page;
+  page.description =
+      "Makes a candidate's folder with a kernel that is correct and slow, to begin with.";
+  page.usage = "[PROBLEM] NAME [options]";
+  page.takes({"of", "PROBLEM", "what the candidate computes; left out with --problem FILE"},
+             text_value("PROBLEM", {Names::problem}));
+  page.takes({"name", "NAME", "its name: a-z, 0-9 and _", Count::optional}, text_value("NAME"));
+  page.examples = {{"rekernel new softmax my_softmax"},
+                   {"rekernel new softmax my_softmax --into . --problem "
+                    "ops/problems/published/softmax.json"}};
+  add_problem_option(page.group("Candidate"));
+  page.group("Candidate")
+      .add_options()(
+          "in-axes", po::bool_switch(),
+          "write its plan in axes, for any sizes of the problem, where the made code is for such");
+  page.group("Output").add_options()("into", text_value("DIR", {Names::folder}),
+                                     "folder to make it in; generated/PROBLEM by default");
+  return page;
+}
+
+}  // namespace
+
 int new_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("of", text_value("PROBLEM", {Names::problem}),
-                        "problem id; left out with --problem FILE")(
-      "name", po::value<std::string>(), "name of the candidate: a-z, 0-9 and _")(
-      "into", po::value<std::string>(), "folder to make it in; generated/PROBLEM by default")(
-      "in-axes", po::bool_switch(),
-      "write its plan in axes, for any sizes of the problem, where the made code is for such");
-  add_problem_option(options);
-  po::positional_options_description positional;
-  positional.add("of", 1).add("name", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel new [PROBLEM] NAME [options]",
-                      "rekernel new softmax my_softmax\n"
-                      "  rekernel new softmax my_softmax --into . --problem "
-                      "ops/problems/published/softmax.json",
-                      options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, new_page());
   if (parsed.exit_status) return *parsed.exit_status;
   const Result<std::vector<const Problem*>> taken = take_problems(parsed);
   if (!taken) return bad_input(taken.error());

@@ -86,24 +86,30 @@ Result<Ok> check_outputs(const ParsedArguments& parsed) {
   return Ok{};
 }
 
-}  // namespace
-
-int report_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()(
-      "html", po::value<std::string>(),
+Page report_page() {
+  Page page;
+  page.description =
+      "Shows the recorded results of every GPU as tables, or makes a folder of pages for a "
+      "browser.";
+  page.examples = {{"rekernel report --html report"},
+                   {"rekernel report --problem softmax --on h200 --csv"}};
+  add_filters(page.group("Which of them"));
+  page.group("Output").add_options()(
+      "html", text_value("DIR", {Names::folder}),
       "make pages for a browser in this folder: a new one, an empty one, or a report")(
       "markdown", po::bool_switch(), "Markdown instead of text")("json", po::bool_switch(),
                                                                  "the same as JSON")(
       "readme", po::bool_switch(),
       "rewrite the generated tables of README.md and of the pages in the folders, and the "
       "pictures that README.md shows, instead");
-  add_filters(options);
-  add_table_options(options);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel report [options]",
-      "rekernel report --html report\n  rekernel report --problem softmax --on h200 --csv",
-      options);
+  add_table_options(page.group("Output"));
+  return page;
+}
+
+}  // namespace
+
+int report_command(const Arguments& arguments) {
+  const ParsedArguments parsed = parse_arguments(arguments, report_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (Result<Ok> checked = check_outputs(parsed); !checked) return bad_input(checked.error());
   const Result<Filters> filters = chosen_filters(parsed);

@@ -37,38 +37,47 @@ Result<Ok> check_filters(const std::string& action, const ParsedArguments& parse
   return Ok{};
 }
 
+Page results_page() {
+  Page page;
+  page.description =
+      "merge takes rows of other people and machines into results/; best ranks the kernels of each "
+      "problem; compare sets two records beside each other; cite prints what to write beside a "
+      "figure; sign signs what you measured.";
+  page.takes({"action", "ACTION", "merge, best, compare, cite or sign"},
+             one_of({"merge", "best", "compare", "cite", "sign"}));
+  page.takes(
+      {"what", "WHAT",
+       "merge: bench files; best: problems, all by default; compare: two bench files or "
+       "folders of results/; cite: a kernel (softmax/online); sign: rows (softmax/online) and "
+       "searches (trajectories/softmax)",
+       Count::any},
+      list_value("WHAT",
+                 {Names::kernel, Names::problem, Names::file, Names::folder, Names::anything}));
+  page.usage = "merge FILE… | best [PROBLEM…] | compare A B | cite KERNEL | sign WHAT… --key FILE";
+  page.examples = {{"rekernel results compare h200 ../other/results/h200/bench.json"},
+                   {"rekernel results best softmax --markdown"},
+                   {"rekernel results cite softmax/cluster_with_prefetch --on h200"}};
+  add_filters(page.group("Which of them"));
+  page.group("merge").add_options()(
+      "replace", list_value("KERNEL", {Names::kernel})->composing(),
+      "take the row of this kernel (softmax/online), though a known signer's is recorded and this "
+      "one is not of a known signer");
+  page.group("sign").add_options()("key", text_value("FILE", {Names::file}), "the SSH key");
+  page.group("Output").add_options()("markdown", po::bool_switch(),
+                                     "best: as Markdown, with the history of each best time");
+  add_table_options(page.group("Output"));
+  return page;
+}
+
 }  // namespace
 
 int results_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("action", po::value<std::string>(), "merge, best, compare, cite or sign")(
-      "what", po::value<std::vector<std::string>>(),
-      "merge: bench files of other people and machines; best: problems, all by default; compare: "
-      "two bench files or folders of results/; cite: a kernel (softmax/online); sign: rows "
-      "(softmax/online) and searches "
-      "(trajectories/softmax) that you measured")(
-      "markdown", po::bool_switch(), "best: as Markdown, with the history of each best time")(
-      "replace", po::value<std::vector<std::string>>()->composing(),
-      "merge: take the row of this kernel (softmax/online), though a known signer's is recorded "
-      "and "
-      "this one is not of a known signer")("key", po::value<std::string>(), "sign: the SSH key");
-  add_filters(options);
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("action", 1).add("what", -1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments,
-      "rekernel results merge FILE… | best [PROBLEM…] | compare A B | cite KERNEL | sign WHAT… "
-      "--key FILE",
-      "rekernel results compare h200 ../other/results/h200/bench.json\n"
-      "  rekernel results best softmax --markdown\n"
-      "  rekernel results cite softmax/cluster_with_prefetch --on h200",
-      options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, results_page());
   if (parsed.exit_status) return *parsed.exit_status;
   const std::vector<std::string> what = parsed.has("what")
                                             ? parsed.get<std::vector<std::string>>("what")
                                             : std::vector<std::string>{};
-  const std::string action = parsed.has("action") ? parsed.get<std::string>("action") : "";
+  const std::string action = parsed.get<std::string>("action");
   if (Result<Ok> heeded = check_filters(action, parsed); !heeded) return bad_input(heeded.error());
   if (action == "merge" || action == "sign") {
     if (const Result<fs::path> own = own_project(); !own) return bad_input(own.error());
@@ -82,9 +91,7 @@ int results_command(const Arguments& arguments) {
   if (action == "best") return show_best(root, what, parsed);
   if (action == "compare") return compare_results(root, what, parsed);
   if (action == "cite") return cite_results(root, what, parsed);
-  if (action == "sign") return sign_results(root, what, parsed);
-  return bad_input({"results: expected merge, best, compare, cite or sign" +
-                    (action.empty() ? "" : ", got '" + action + "'")});
+  return sign_results(root, what, parsed);
 }
 
 }  // namespace rekernel

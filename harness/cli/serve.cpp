@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t most_cores = 1024;
-
 fs::path default_store() {
   const std::string state = environment("XDG_STATE_HOME");
   const fs::path folder =
@@ -30,52 +28,40 @@ fs::path default_store() {
   return folder / "rekernel" / "service";
 }
 
-po::options_description serve_options() {
-  po::options_description options;
-  const auto text = [] { return po::value<std::string>(); };
-  const auto number = [](std::int64_t value) {
-    return po::value<std::int64_t>()->default_value(value);
+Page serve_page() {
+  constexpr std::int64_t many = 100'000'000;
+  const auto number = [](std::int64_t least, std::int64_t most, std::int64_t value) {
+    return whole_number<std::int64_t>(least, most)->default_value(value);
   };
-  options.add_options()("listen", text()->default_value("127.0.0.1:8420"),
-                        "ADDRESS:PORT (port 0: any free one) or unix:PATH")(
-      "store", text()->default_value(default_store().string()),
-      "folder for evaluations and answers; one service at a time")(
-      "tokens", text(),
+  Page page;
+  page.description =
+      "Judges candidates for others over HTTP, one at a time on each GPU, and remembers the "
+      "answers.";
+  page.examples = {{"rekernel serve --listen 127.0.0.1:8420"}};
+  page.group("Where").add_options()("listen",
+                                    text_value("ADDRESS")->default_value("127.0.0.1:8420"),
+                                    "ADDRESS:PORT (port 0: any free one) or unix:PATH")(
+      "store", text_value("DIR", {Names::folder})->default_value(default_store().string()),
+      "folder for evaluations and answers; one service at a time");
+  page.group("Clients").add_options()(
+      "tokens", text_value("FILE", {Names::file}),
       "file with a line for each client: NAME sha256:DIGITS [weight=2] [queued=1000]")(
-      "new-token", text(), "append a client of this name to --tokens, print its token, and end")(
-      "queue", number(200'000), "evaluations that may wait")(
-      "client-queue", number(50'000), "of one client, unless --tokens says otherwise")(
-      "connections", number(4096), "open at once")("body-mib", number(8), "largest request body")(
-      "keep", number(1'000'000), "answered evaluations that are remembered")(
-      "tries", number(3), "failures of the machine before an evaluation is given up")(
-      "grace", number(30), "seconds that what runs may take to end after SIGTERM");
-  add_judge_options(options);
-  return options;
+      "new-token", text_value("NAME"),
+      "append a client of this name to --tokens, print its token, and end");
+  page.group("Limits").add_options()("queue", number(1, many, 200'000),
+                                     "evaluations that may wait")(
+      "client-queue", number(1, many, 50'000), "of one client, unless --tokens says otherwise")(
+      "connections", number(1, 100'000, 4096), "open at once")("body-mib", number(1, 1024, 8),
+                                                               "largest request body")(
+      "keep", number(0, many, 1'000'000), "answered evaluations that are remembered")(
+      "tries", number(1, 100, 3), "failures of the machine before an evaluation is given up")(
+      "grace", number(0, 3600, 30), "seconds that what runs may take to end after SIGTERM");
+  add_judge_options(page);
+  page.statuses[1] = "the service could not go on";
+  return page;
 }
 
-Result<Ok> check_numbers(const ParsedArguments& parsed) {
-  const auto check = [&](const char* name, std::int64_t least, std::int64_t most) -> Result<Ok> {
-    if (!parsed.has(name)) return Ok{};
-    const std::int64_t value = parsed.get<std::int64_t>(name);
-    if (value >= least && value <= most) return Ok{};
-    return Error{std::string("--") + name + ": expected " + std::to_string(least) + " to " +
-                 std::to_string(most)};
-  };
-  constexpr std::int64_t many = 100'000'000;
-  const std::vector<std::tuple<const char*, std::int64_t, std::int64_t>> ranges = {
-      {"cores", 0, most_cores},  {"queue", 1, many},
-      {"client-queue", 1, many}, {"connections", 1, 100'000},
-      {"body-mib", 1, 1024},     {"keep", 0, many},
-      {"tries", 1, 100},         {"grace", 0, 3600},
-      {"jobs", 1, most_cores},   {"made-up-judge", 0, 60'000},
-      {"made-up-devices", 0, 64}};
-  for (const auto& [name, least, most] : ranges) {
-    if (Result<Ok> good = check(name, least, most); !good) return good;
-  }
-  const std::string& launcher = parsed.get<std::string>("launcher");
-  if (launcher != "local" && launcher != "slurm") {
-    return Error{"--launcher " + one_line(launcher, 64) + ": expected local or slurm"};
-  }
+Result<Ok> check_target(const ParsedArguments& parsed) {
   if (parsed.has("target") && !capability_of(parsed.get<std::string>("target"))) {
     return Error{"--target: expected a target like sm_90a"};
   }
@@ -113,11 +99,9 @@ void raise_descriptor_limit() {
 }
 
 int serve(const Arguments& arguments) {
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel serve [options]",
-                      "rekernel serve --listen 127.0.0.1:8420", serve_options());
+  const ParsedArguments parsed = parse_arguments(arguments, serve_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  for (const Result<Ok>& good : {check_numbers(parsed), check_judge_options(parsed)}) {
+  for (const Result<Ok>& good : {check_target(parsed), check_judge_options(parsed)}) {
     if (!good) return bad_input(good.error());
   }
   if (parsed.has("new-token")) return make_token(parsed);

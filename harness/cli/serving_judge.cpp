@@ -115,29 +115,34 @@ Result<ServingJudge> slurm_judge(const ParsedArguments& parsed, const Log& log) 
 
 }  // namespace
 
-void add_judge_options(po::options_description& options) {
-  const auto text = [] { return po::value<std::string>(); };
-  const auto number = [](std::int64_t value) {
-    return po::value<std::int64_t>()->default_value(value);
+void add_judge_options(Page& page) {
+  constexpr std::int64_t most_cores = 1024;
+  const auto number = [](std::int64_t least, std::int64_t most, std::int64_t value) {
+    return whole_number<std::int64_t>(least, most)->default_value(value);
   };
-  options.add_options()("gpus", text()->default_value("all"),
-                        "GPUs to judge on, one candidate at a time on each: all, or 0,2")(
-      "cores", number(0), "compilations at once; 0: all cores but two for each GPU")(
-      "target", text(), "compile for this target (sm_90a) where no GPU says it")(
-      "sign", text(), "SSH key that signs verdicts")("launcher", text()->default_value("local"),
-                                                     "local, or slurm: a job for each evaluation")(
-      "partition", text(), "slurm: partition")("account", text(), "slurm: account")(
-      "constraint", text(), "slurm: features that nodes must have")(
-      "time", text(), "slurm: longest time of a job, in its format (15)")(
-      "slurm-flag", po::value<std::vector<std::string>>()->composing(),
-      "slurm: one more option of sbatch; several")("jobs", number(32),
-                                                   "slurm: jobs in the queue at once")(
-      "jobs-folder", text(), "slurm: folder that this machine and the nodes share")(
-      "made-up-judge", po::value<std::int64_t>(),
-      "for tests: verdicts that are made up after so many milliseconds, and say so")(
-      "made-up-devices", number(1), "for tests: how many devices to make up")(
-      "made-up-failures", po::value<double>()->default_value(0),
-      "for tests: share of judgings that fail");
+  page.group("Judging").add_options()(
+      "gpus", text_value("LIST")->default_value("all"),
+      "GPUs to judge on, one candidate at a time on each: all, or 0,2")(
+      "cores", number(0, most_cores, 0), "compilations at once; 0: all cores but two for each GPU")(
+      "target", text_value("TARGET"), "compile for this target (sm_90a) where no GPU says it")(
+      "sign", text_value("FILE", {Names::file}), "SSH key that signs verdicts")(
+      "launcher", one_of({"local", "slurm"})->default_value("local"),
+      "local, or slurm: a job for each evaluation");
+  page.group("With --launcher slurm")
+      .add_options()("partition", text_value("NAME"), "partition")(
+          "account", text_value("NAME"), "account")("constraint", text_value("FEATURES"),
+                                                    "features that nodes must have")(
+          "time", text_value("TIME"), "longest time of a job, in Slurm's format (15)")(
+          "slurm-flag", list_value("FLAG")->composing(), "one more option of sbatch; several")(
+          "jobs", number(1, most_cores, 32), "jobs in the queue at once")(
+          "jobs-folder", text_value("DIR", {Names::folder}),
+          "folder that this machine and the nodes share");
+  page.group("For tests")
+      .add_options()("made-up-judge", whole_number<std::int64_t>(0, 60'000),
+                     "verdicts that are made up after so many milliseconds, and say so")(
+          "made-up-devices", number(0, 64, 1), "how many devices to make up")(
+          "made-up-failures", po::value<double>()->value_name("SHARE")->default_value(0),
+          "share of judgings that fail");
 }
 
 Result<Ok> check_judge_options(const ParsedArguments& parsed) {

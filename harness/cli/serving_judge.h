@@ -16,7 +16,7 @@ struct ServingJudge {
 };
 
 /// Options of `serve` that choose the judge: GPUs, cores, a cluster, or one for tests.
-void add_judge_options(boost::program_options::options_description& options);
+void add_judge_options(Page& page);
 /// That no option is given which the chosen judge ignores.
 Result<Ok> check_judge_options(const ParsedArguments& parsed);
 /// Fails where nothing can compile, or nothing can be launched.

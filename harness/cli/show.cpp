@@ -11,6 +11,7 @@
 #include "harness/explain/subject.h"
 #include "harness/plan/plan_texts.h"
 #include "harness/problems/problem_file.h"
+#include "harness/project/candidates.h"
 #include "harness/project/recorded.h"
 #include "harness/project/root.h"
 #include "harness/terminal/arguments.h"
@@ -43,13 +44,20 @@ Result<std::vector<Bench>> recorded_on_all_devices(const fs::path& root) {
 int show_problem(const ParsedArguments& parsed, const Problem& problem) {
   const Result<std::vector<Bench>> benches = recorded_on_all_devices(project_root());
   if (!benches) return bad_input(benches.error());
+  const Result<std::vector<Candidate>> candidates = committed_candidates(project_root());
+  if (!candidates) return bad_input(candidates.error());
+  std::vector<std::string> kernels;
+  for (const Candidate& one : *candidates) {
+    if (one.problem == problem.id) kernels.push_back(one.name + " (" + to_string(one.arch) + ")");
+  }
   const std::vector<ProblemOnDevice> devices = problem_on_devices(problem, *benches);
-  std::cout << (parsed.flag("json") ? pretty_json(problem_json(problem, devices))
-                                    : problem_page(problem, devices, table_format(parsed)));
+  std::cout << (parsed.flag("json")
+                    ? pretty_json(problem_json(problem, kernels, devices))
+                    : problem_page(problem, kernels, devices, table_format(parsed)));
   return exit_good;
 }
 
-std::string kernel_page(const Subject& subject) {
+std::string kernel_page(const ExplainedCandidate& subject) {
   const Candidate& candidate = *subject.candidate;
   std::string text = one_line(subject.name + ": " + subject.place, 1000) + "\n";
   text += wrapped(visible_lines(candidate.idea, 4000), page_columns) + "\n\nkernel.json\n" +
@@ -64,7 +72,7 @@ std::string kernel_page(const Subject& subject) {
 }
 
 int show_kernel(const ParsedArguments& parsed, const std::string& what) {
-  const Result<Subject> subject = subject_in_folder(project_root(), what);
+  const Result<ExplainedCandidate> subject = subject_in_folder(project_root(), what);
   if (!subject) return bad_input(subject.error());
   if (!subject->candidate) return bad_input({subject->refusal});
   if (!parsed.flag("json")) {
@@ -106,22 +114,30 @@ int show(const ParsedArguments& parsed, const std::string& what) {
   return problem ? show_problem(parsed, **problem) : bad_input(problem.error());
 }
 
+Page show_page() {
+  Page page;
+  page.description =
+      "Shows all of a problem: its definition, tensors, tolerance, headers and kernels, and how "
+      "fast "
+      "chips and libraries are on it. Or a kernel's plan and recorded verdicts, or the keys of "
+      "plans.";
+  page.takes({"what", "WHAT",
+              "a problem, a problem's file, PROBLEM/NAME of a kernel, a candidate's folder, or "
+              "'plan': the keys of kernel.json",
+              Count::optional},
+             text_value("WHAT", {Names::problem, Names::kernel, Names::file, Names::folder}));
+  page.examples = {{"rekernel show softmax"}, {"rekernel show softmax/cluster_with_prefetch"}};
+  add_problem_option(page.group("Problem"));
+  page.group("Output").add_options()("json", po::bool_switch(),
+                                     "print it as JSON; of 'plan', the JSON Schema");
+  add_table_options(page.group("Output"));
+  return page;
+}
+
 }  // namespace
 
 int show_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("what", po::value<std::string>(),
-                        "a problem, a problem's file, PROBLEM/KERNEL, a candidate folder, or "
-                        "'plan': the keys of kernel.json")("json", po::bool_switch(),
-                                                           "print it as JSON; of 'plan', the JSON "
-                                                           "Schema");
-  add_problem_option(options);
-  add_table_options(options);
-  po::positional_options_description positional;
-  positional.add("what", 1);
-  const ParsedArguments parsed = parse_arguments(
-      arguments, "rekernel show WHAT [options]",
-      "rekernel show softmax\n  rekernel show softmax/cluster_with_prefetch", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, show_page());
   if (parsed.exit_status) return *parsed.exit_status;
   const Result<std::vector<const Problem*>> taken = take_problems(parsed);
   if (!taken) return bad_input(taken.error());

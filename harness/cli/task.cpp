@@ -43,22 +43,25 @@ std::vector<std::string> environment_with_package() {
   return variables;
 }
 
+Page task_page() {
+  Page page;
+  page.description = "Writes problems as tasks of Harbor, each with its verifier, for agents.";
+  page.takes({"problem", "PROBLEM", "ids of problems, or all", Count::some},
+             list_value("PROBLEM", {Names::problem}));
+  page.usage = "PROBLEM… --into DIR [options]";
+  page.examples = {{"rekernel task softmax --into tasks"}};
+  page.group("Output").add_options()("into", text_value("DIR", {Names::folder}),
+                                     "folder for the tasks' folders")(
+      "reward", text_value("ARGUMENTS")->default_value("\"speedup\""),
+      "arguments of the Python package's Reward");
+  return page;
+}
+
 }  // namespace
 
 int task_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("problem", po::value<std::vector<std::string>>(),
-                        "ids of problems, or all")("into", po::value<std::string>(),
-                                                   "folder for the tasks' folders")(
-      "reward", po::value<std::string>()->default_value("\"speedup\""),
-      "arguments of the Python package's Reward");
-  po::positional_options_description positional;
-  positional.add("problem", -1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel task PROBLEM… --into DIR [options]",
-                      "rekernel task softmax --into tasks", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, task_page());
   if (parsed.exit_status) return *parsed.exit_status;
-  if (!parsed.has("problem")) return bad_input({"task: expected a problem's id, or all"});
   if (!parsed.has("into")) return bad_input({"task: expected --into DIR"});
   const Result<std::string> problems =
       problem_lines(parsed.get<std::vector<std::string>>("problem"));

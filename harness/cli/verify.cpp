@@ -10,6 +10,7 @@
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/cli/command.h"
+#include "harness/cli/evaluators.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/explain/launch_use.h"
 #include "harness/problems/catalog.h"
@@ -210,9 +211,6 @@ Result<PullRequestOptions> pull_request_options(const ParsedArguments& parsed) {
   if (options.base.empty() || options.base.starts_with("-"))
     return Error{"BASE: expected a commit"};
   const std::string& gpu = parsed.get<std::string>("gpu");
-  if (gpu != "auto" && gpu != "on" && gpu != "off") {
-    return Error{"--gpu " + gpu + ": expected auto, on or off"};
-  }
   if (gpu == "on") options.gpu = PullRequestOptions::Gpu::on;
   if (gpu == "off") options.gpu = PullRequestOptions::Gpu::off;
   options.device = parsed.get<int>("device");
@@ -269,23 +267,32 @@ int verify_project(const std::filesystem::path& root) {
   return complaints.empty() ? exit_good : exit_verdict_failed;
 }
 
+Page verify_page() {
+  Page page;
+  page.description =
+      "Checks that kernels, records and pages belong together. With BASE, judges what is committed "
+      "as a pull request onto that commit, with the rules of that commit.";
+  page.takes(
+      {"base", "BASE",
+       "judge the checkout as a pull request onto this commit; without it, the whole project",
+       Count::optional},
+      text_value("COMMIT"));
+  page.examples = {{"rekernel verify origin/main --comment comment.md"}};
+  page.group("Judging, with BASE")
+      .add_options()("gpu", one_of({"auto", "on", "off"})->default_value("auto"),
+                     "judge and time the candidate; auto: where there is a GPU");
+  add_device_option(page.group("Judging, with BASE"));
+  page.group("Output, with BASE")
+      .add_options()("comment", text_value("FILE", {Names::file}),
+                     "write a comment in Markdown here")("json", po::bool_switch(), "print JSON");
+  page.statuses[1] = "there are complaints, or the candidate did not pass";
+  return page;
+}
+
 }  // namespace
 
 int verify_command(const Arguments& arguments) {
-  po::options_description options;
-  options.add_options()("base", po::value<std::string>(),
-                        "judge the checkout as a pull request onto this commit; without it, the "
-                        "whole project")("comment", po::value<std::string>(),
-                                         "with BASE: write a comment in Markdown here")(
-      "gpu", po::value<std::string>()->default_value("auto"),
-      "with BASE: judge and time the candidate: auto (where there is a GPU), on, off")(
-      "device", po::value<int>()->default_value(0), "number of the GPU, as nvidia-smi counts")(
-      "json", po::bool_switch(), "with BASE: print JSON");
-  po::positional_options_description positional;
-  positional.add("base", 1);
-  const ParsedArguments parsed =
-      parse_arguments(arguments, "rekernel verify [BASE] [options]",
-                      "rekernel verify origin/main --comment comment.md", options, positional);
+  const ParsedArguments parsed = parse_arguments(arguments, verify_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.has("base")) {
     read_problems_of_program();

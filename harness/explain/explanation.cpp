@@ -44,7 +44,7 @@ std::string compile_part(const Explanation& explanation, const TableFormat& form
   return text + skipped_text(explanation.checks);
 }
 
-std::string candidate_part(const Subject& subject) {
+std::string candidate_part(const ExplainedCandidate& subject) {
   if (!subject.candidate) return "";
   const Candidate& candidate = *subject.candidate;
   std::string text = labelled("problem", candidate.problem);
@@ -71,7 +71,7 @@ bool Explanation::refused() const {
          std::any_of(subject.verdicts.begin(), subject.verdicts.end(), failed);
 }
 
-Explanation explain(Subject subject, const Result<Compiler>& compiler) {
+Explanation explain(ExplainedCandidate subject, const Result<Compiler>& compiler) {
   Explanation explanation;
   explanation.subject = std::move(subject);
   const std::optional<Candidate>& candidate = explanation.subject.candidate;
@@ -91,7 +91,7 @@ std::vector<const Advice*> advice_in(const Explanation& explanation) {
     const Advice* advice = &advice_for(status, check, message);
     if (std::find(found.begin(), found.end(), advice) == found.end()) found.push_back(advice);
   };
-  const Subject& subject = explanation.subject;
+  const ExplainedCandidate& subject = explanation.subject;
   if (!subject.refusal.empty()) add(Status::invalid_plan, "", subject.refusal);
   for (const CompilerWords& failure : compile_failures(explanation.checks)) {
     add(failure.status, "", failure.text);
@@ -106,7 +106,7 @@ std::vector<const Advice*> advice_in(const Explanation& explanation) {
 }
 
 std::string explanation_text(const Explanation& explanation, const TableFormat& format) {
-  const Subject& subject = explanation.subject;
+  const ExplainedCandidate& subject = explanation.subject;
   std::string text = one_line(subject.name + ": " + subject.place, 1000) + "\n";
   text += candidate_part(subject);
   const bool recorded =
@@ -130,7 +130,7 @@ std::string explanation_text(const Explanation& explanation, const TableFormat& 
 }
 
 boost::json::object to_json(const Explanation& explanation) {
-  const Subject& subject = explanation.subject;
+  const ExplainedCandidate& subject = explanation.subject;
   boost::json::array verdicts, advice;
   for (const Verdict& verdict : subject.verdicts) {
     verdicts.push_back(to_json(verdict, problem_of(explanation)));

@@ -15,7 +15,7 @@ namespace rekernel {
 
 /// Everything that is known of a candidate, recorded or found out now.
 struct Explanation {
-  Subject subject;
+  ExplainedCandidate subject;
   std::vector<CompileCheck> checks;  ///< for every target; empty without a compiler or a candidate
   std::string not_compiled;          ///< why there are none; empty if there are
   std::vector<LaunchUse> uses;
@@ -25,7 +25,7 @@ struct Explanation {
 };
 
 /// Compiles the subject's candidate, if it has one, for every target.
-Explanation explain(Subject subject, const Result<Compiler>& compiler);
+Explanation explain(ExplainedCandidate subject, const Result<Compiler>& compiler);
 
 /// What was found wrong, and what to change: each advice once.
 std::vector<const Advice*> advice_in(const Explanation& explanation);

@@ -189,8 +189,8 @@ std::vector<ProblemOnDevice> problem_on_devices(const Problem& problem,
   return devices;
 }
 
-std::string problem_page(const Problem& problem, const std::vector<ProblemOnDevice>& devices,
-                         const TableFormat& format) {
+std::string problem_page(const Problem& problem, const std::vector<std::string>& kernels,
+                         const std::vector<ProblemOnDevice>& devices, const TableFormat& format) {
   if (format.csv) return format.shown(device_table(devices));
   std::string text = problem.id + ": " + problem.title + "\n";
   text += labelled("group", problem.group);
@@ -209,12 +209,13 @@ std::string problem_page(const Problem& problem, const std::vector<ProblemOnDevi
           labelled("stress", stress_words(problem)) + labelled("other sizes", size_words(problem));
   text += "\nwork and limits\n" + labelled("work", work_words(problem)) +
           labelled("references", joined(reference_ids_of(problem))) +
+          labelled("kernels", kernels.empty() ? "none" : joined(kernels)) +
           labelled("headers", allowed_header_words()) + labelled("limits", limit_words());
   text += "\n" + format.shown(device_table(devices)) + paragraph(device_words(devices));
   return text;
 }
 
-boost::json::object problem_json(const Problem& problem,
+boost::json::object problem_json(const Problem& problem, const std::vector<std::string>& kernels,
                                  const std::vector<ProblemOnDevice>& devices) {
   boost::json::array tensors, stress, on_devices;
   for (const Tensor& tensor : problem.tensors) {
@@ -257,6 +258,7 @@ boost::json::object problem_json(const Problem& problem,
           {"least_bytes", problem.least_bytes},
           {"matrix_products", problem.matrix_products},
           {"references", boost::json::value_from(reference_ids_of(problem))},
+          {"kernels", boost::json::value_from(kernels)},
           {"allowed_headers", allowed_header_words()},
           {"devices", std::move(on_devices)}};
 }

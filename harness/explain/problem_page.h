@@ -30,9 +30,10 @@ std::vector<ProblemOnDevice> problem_on_devices(const Problem& problem,
                                                 const std::vector<Bench>& benches);
 
 /// Everything that the author of a kernel needs to know; in CSV the table of devices alone.
-std::string problem_page(const Problem& problem, const std::vector<ProblemOnDevice>& devices,
-                         const TableFormat& format);
-boost::json::object problem_json(const Problem& problem,
+/// `kernels` are the committed ones, as "NAME (sm_90a)".
+std::string problem_page(const Problem& problem, const std::vector<std::string>& kernels,
+                         const std::vector<ProblemOnDevice>& devices, const TableFormat& format);
+boost::json::object problem_json(const Problem& problem, const std::vector<std::string>& kernels,
                                  const std::vector<ProblemOnDevice>& devices);
 
 }  // namespace rekernel

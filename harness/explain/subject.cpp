@@ -118,7 +118,7 @@ std::string shown_path(const fs::path& root, const fs::path& path) {
 
 }  // namespace
 
-Result<Subject> subject_in_folder(const fs::path& root, const std::string& what) {
+Result<ExplainedCandidate> subject_in_folder(const fs::path& root, const std::string& what) {
   const Result<fs::path> folder = candidate_folder(what);
   if (!folder) return folder.error();
   std::error_code ignored;
@@ -127,7 +127,7 @@ Result<Subject> subject_in_folder(const fs::path& root, const std::string& what)
                  ": expected a candidate folder with kernel.json, PROBLEM/NAME of a "
                  "committed kernel, or a search and a candidate of it"};
   }
-  Subject subject;
+  ExplainedCandidate subject;
   subject.place = shown_path(root, *folder);
   Result<Candidate> candidate = load_candidate(*folder);
   if (!candidate) {
@@ -144,8 +144,8 @@ Result<Subject> subject_in_folder(const fs::path& root, const std::string& what)
   return subject;
 }
 
-Result<Subject> subject_of_search(const fs::path& root, const std::string& search,
-                                  const std::string& id) {
+Result<ExplainedCandidate> subject_of_search(const fs::path& root, const std::string& search,
+                                             const std::string& id) {
   const fs::path path = trajectory_path(root, search);
   const Result<CandidateEvents> events = events_of(path, id);
   if (!events) return events.error();
@@ -154,7 +154,7 @@ Result<Subject> subject_of_search(const fs::path& root, const std::string& searc
     return Error{path.string() + ": no reply for candidate \"" + one_line(id, longest_id) +
                  "\"; `rekernel replay " + search + " --table` lists the candidates"};
   }
-  Subject subject;
+  ExplainedCandidate subject;
   subject.name = events->header->name + " " + id;
   subject.place = shown_path(root, path);
   Result<Candidate> candidate = candidate_of(*events, id, path);

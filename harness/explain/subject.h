@@ -12,7 +12,7 @@
 namespace rekernel {
 
 /// A candidate that somebody asks about, with what is recorded of it.
-struct Subject {
+struct ExplainedCandidate {
   std::string name;   ///< "softmax/mine", "mine r1.i1.b1"
   std::string place;  ///< folder or trajectory
   std::optional<Candidate> candidate;
@@ -22,11 +22,12 @@ struct Subject {
 
 /// The candidate in the folder that somebody names, as candidate_folder() takes names; its records
 /// are those of `root`.
-Result<Subject> subject_in_folder(const std::filesystem::path& root, const std::string& what);
+Result<ExplainedCandidate> subject_in_folder(const std::filesystem::path& root,
+                                             const std::string& what);
 
 /// A candidate of a search ("r1.i1.b1", "seed.1"), judged or not, of a finished search or of one
 /// that goes on. `search` is a name below trajectories/ or a file.
-Result<Subject> subject_of_search(const std::filesystem::path& root, const std::string& search,
-                                  const std::string& id);
+Result<ExplainedCandidate> subject_of_search(const std::filesystem::path& root,
+                                             const std::string& search, const std::string& id);
 
 }  // namespace rekernel

@@ -34,7 +34,7 @@ struct ExportSource {
   const LibraryFunction& library;
   /// Without any, NVRTC compiles the source when the program runs.
   std::vector<ExportedCode> codes;
-  const Judgement& judgement;
+  const RecordedJudgement& judgement;
 };
 
 /// A file of an export, by its path in the export's folder.

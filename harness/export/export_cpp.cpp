@@ -528,7 +528,7 @@ std::vector<ExportedFile> export_to_cpp(const ExportSource& source) {
   if (source.library.cpp.empty()) {
     // NVRTC compiles it where the test runs: it is no part of what is exported.
     const Candidate definition = reference_candidate(source.problem);
-    const Judgement none{source.judgement.tolerance, {}};
+    const RecordedJudgement none{source.judgement.tolerance, {}};
     const ExportSource of_definition{definition, source.problem, source.library, {}, none};
     TemplateWords other = export_words(of_definition);
     add_header_words(of_definition, other);

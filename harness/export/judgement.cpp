@@ -18,14 +18,14 @@ std::string in_words(std::string name) {
 
 std::string one(const std::string& text) { return one_line(text, text.size()); }
 
-const JudgedOn& best(const Judgement& judgement) {
+const JudgedOn& best(const RecordedJudgement& judgement) {
   static const JudgedOn nothing = nothing_recorded();
   return judgement.devices.empty() ? nothing : judgement.devices.front();
 }
 
 /// What is known of the kernel and, after it, of a device.
 std::vector<JudgementFact> all_facts(const std::vector<JudgementFact>& kernel,
-                                     const Judgement& judgement, const JudgedOn& judged) {
+                                     const RecordedJudgement& judgement, const JudgedOn& judged) {
   std::vector<JudgementFact> facts = kernel;
   facts.emplace_back("tolerance", judgement.tolerance);
   const std::vector<JudgementFact> of_device = facts_of(judged);
@@ -57,7 +57,7 @@ JudgedOn nothing_recorded() {
   return {no, no, no, no, no, no, no, no, no, no};
 }
 
-std::string judgement_in_short(const Judgement& judgement) {
+std::string judgement_in_short(const RecordedJudgement& judgement) {
   if (judgement.devices.empty()) return not_judged;
   return verdict_with_badges(best(judgement)) + " on " + best(judgement).device;
 }
@@ -86,7 +86,7 @@ std::string quoted_lines_of(const std::string& text, std::size_t indent) {
   return result;
 }
 
-std::string judgement_comment(const Judgement& judgement) {
+std::string judgement_comment(const RecordedJudgement& judgement) {
   std::string text;
   if (judgement.devices.empty()) {
     text =
@@ -109,7 +109,7 @@ std::string judgement_comment(const Judgement& judgement) {
 }
 
 std::string judgement_constants(const std::vector<JudgementFact>& kernel,
-                                const Judgement& judgement) {
+                                const RecordedJudgement& judgement) {
   std::string text;
   for (const auto& [name, said] : all_facts(kernel, judgement, best(judgement))) {
     const std::string start = "inline constexpr char " + name + "[] =";
@@ -120,7 +120,8 @@ std::string judgement_constants(const std::vector<JudgementFact>& kernel,
   return text;
 }
 
-std::string judgement_list(const std::vector<JudgementFact>& kernel, const Judgement& judgement) {
+std::string judgement_list(const std::vector<JudgementFact>& kernel,
+                           const RecordedJudgement& judgement) {
   constexpr std::size_t indent = 8;
   std::vector<JudgedOn> devices = judgement.devices;
   if (devices.empty()) devices.push_back(nothing_recorded());
@@ -136,7 +137,8 @@ std::string judgement_list(const std::vector<JudgementFact>& kernel, const Judge
   return text + "]";
 }
 
-std::string judgement_keys(const std::vector<JudgementFact>& kernel, const Judgement& judgement) {
+std::string judgement_keys(const std::vector<JudgementFact>& kernel,
+                           const RecordedJudgement& judgement) {
   std::string text;
   for (const auto& [name, said] : all_facts(kernel, judgement, best(judgement))) {
     text += name + " = " + quoted(said) + "\n";
@@ -144,7 +146,7 @@ std::string judgement_keys(const std::vector<JudgementFact>& kernel, const Judge
   return text;
 }
 
-std::string judgement_table(const Judgement& judgement) {
+std::string judgement_table(const RecordedJudgement& judgement) {
   if (judgement.devices.empty()) {
     return "**Not judged**: nothing is recorded of exactly this source and plan. Tolerance: " +
            markdown_text(judgement.tolerance) + ".\n";

@@ -24,7 +24,7 @@ struct JudgedOn {
 };
 
 /// All that is recorded of them; the first device is the one most like what the export is for.
-struct Judgement {
+struct RecordedJudgement {
   std::string tolerance;  ///< the problem's class, and what it bounds
   std::vector<JudgedOn> devices;
 };
@@ -37,7 +37,7 @@ std::vector<JudgementFact> facts_of(const JudgedOn& judged);
 JudgedOn nothing_recorded();
 
 /// "passed (strict, robust) on NVIDIA H200 (sm 9.0)"; "not judged".
-std::string judgement_in_short(const Judgement& judgement);
+std::string judgement_in_short(const RecordedJudgement& judgement);
 
 /// A literal of C++, Python or TOML: in double quotes, on one line.
 std::string quoted(const std::string& text);
@@ -46,15 +46,17 @@ std::string quoted(const std::string& text);
 std::string quoted_lines_of(const std::string& text, std::size_t indent);
 
 /// The facts as lines of a comment in C++, with the other devices in a line each.
-std::string judgement_comment(const Judgement& judgement);
+std::string judgement_comment(const RecordedJudgement& judgement);
 /// As constants of C++: inline constexpr char NAME[] = "…";
 std::string judgement_constants(const std::vector<JudgementFact>& kernel,
-                                const Judgement& judgement);
+                                const RecordedJudgement& judgement);
 /// As a list of dictionaries in Python, one for each device.
-std::string judgement_list(const std::vector<JudgementFact>& kernel, const Judgement& judgement);
+std::string judgement_list(const std::vector<JudgementFact>& kernel,
+                           const RecordedJudgement& judgement);
 /// As keys of TOML.
-std::string judgement_keys(const std::vector<JudgementFact>& kernel, const Judgement& judgement);
+std::string judgement_keys(const std::vector<JudgementFact>& kernel,
+                           const RecordedJudgement& judgement);
 /// As a Markdown table with a column for each device.
-std::string judgement_table(const Judgement& judgement);
+std::string judgement_table(const RecordedJudgement& judgement);
 
 }  // namespace rekernel

@@ -114,8 +114,8 @@ std::string tolerance_text(const fs::path& root, const Problem& problem) {
          number(tolerance.max_error_over_rms) + " of the truth's root mean square";
 }
 
-Result<Judgement> recorded_judgement(const fs::path& root, const Candidate& candidate,
-                                     const std::string& here) {
+Result<RecordedJudgement> recorded_judgement(const fs::path& root, const Candidate& candidate,
+                                             const std::string& here) {
   const std::string sha256 = candidate_sha256(candidate);
   const ComputeCapability capability = candidate.arch->capability;
   const std::string sm = std::to_string(capability.major) + "." + std::to_string(capability.minor);
@@ -130,7 +130,7 @@ Result<Judgement> recorded_judgement(const fs::path& root, const Candidate& cand
     }
   }
   std::stable_sort(found.begin(), found.end());
-  Judgement judgement{tolerance_text(root, *find_problem(candidate.problem)), {}};
+  RecordedJudgement judgement{tolerance_text(root, *find_problem(candidate.problem)), {}};
   for (Found& one : found) judgement.devices.push_back(std::move(one.judged));
   return judgement;
 }

@@ -23,7 +23,7 @@ std::string tolerance_text(const std::filesystem::path& root, const Problem& pro
 /// called. First comes the device `here` (empty: none), then those for whose architecture the
 /// candidate is written, then rows of this program's judge, then the newest. Without any row,
 /// nothing is judged. The error names a record that cannot be read.
-Result<Judgement> recorded_judgement(const std::filesystem::path& root, const Candidate& candidate,
-                                     const std::string& here);
+Result<RecordedJudgement> recorded_judgement(const std::filesystem::path& root,
+                                             const Candidate& candidate, const std::string& here);
 
 }  // namespace rekernel

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # release.sh FOLDER: builds the program for other machines into FOLDER, on Debian 12: the program, the recorder
-# that `capture` looks for beside it, the Python package as a wheel, and their checksums. Only the C library stays
-# outside of the programs, so that they run on Debian 12 and on whatever is newer; CUDA's libraries are opened where
-# they are.
+# that `capture` looks for beside it, the Python package as a wheel, a second wheel with both programs and the problems
+# in it, and their checksums. Only the C library stays outside of the programs, so that they run on Debian 12 and on
+# whatever is newer; CUDA's libraries are opened where they are.
 set -euo pipefail
 # shellcheck source=harness/setup/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -38,5 +38,7 @@ python=$(pip_python) || fail 'no python3 with pip (tried python3 and /usr/bin/py
   fail "the Python package does not build: $(last_complaint "$log") (log: $log)"
 wheel=rekernel-${version#rekernel }-py3-none-any.whl
 [[ -e $1/$wheel ]] || fail "expected the wheel $wheel: harness/python/pyproject.toml and CMakeLists.txt differ in version"
-(cd "$1" && sha256sum "$name" "$recorder" "$wheel" >SHA256SUMS)
-note "made $1/$name, $1/$recorder and $1/$wheel"
+whole=$("$python" "$lists/platform_wheel.py" "$1/$wheel" "$1/$name" "$1/$recorder" "$root" "$1")
+whole=${whole##*/}
+(cd "$1" && sha256sum "$name" "$recorder" "$wheel" "$whole" >SHA256SUMS)
+note "made $1/$name, $1/$recorder, $1/$wheel and $1/$whole"

@@ -1,10 +1,7 @@
 #include "harness/terminal/arguments.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iostream>
-#include <limits>
-#include <sstream>
 
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
@@ -80,44 +77,6 @@ std::vector<GivenOption> given_options(const po::parsed_options& parsed) {
   return given;
 }
 
-/// A page of a usage line, examples and options.
-Page page_of(const std::string& command_usage, const std::string& example,
-             const po::options_description& options,
-             const po::positional_options_description& positional) {
-  Page page;
-  std::istringstream lines(example);
-  for (std::string line; std::getline(lines, line);) {
-    line.erase(0, line.find_first_not_of(' '));
-    if (line.starts_with("rekernel ")) page.examples.push_back({line});
-  }
-  page.usage = command_usage;
-  page.statuses[1] = "a verdict failed";
-  std::vector<std::string> keys;
-  for (unsigned i = 0; i < positional.max_total_count() && i < options.options().size(); ++i) {
-    const std::string& key = positional.name_for_position(i);
-    if (!keys.empty() && keys.back() == key) break;
-    keys.push_back(key);
-  }
-  for (const auto& option : options.options()) {
-    const std::string& key = option->long_name();
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      page.group("Options").add(option);
-    }
-  }
-  for (const std::string& key : keys) {
-    const auto option = std::find_if(options.options().begin(), options.options().end(),
-                                     [&](const auto& one) { return one->long_name() == key; });
-    const ShownOption known = shown_option(**option);
-    std::string shown = known.value == "VALUE" ? key : known.value;
-    for (char& c : shown) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    const bool several =
-        key == keys.back() && positional.max_total_count() == std::numeric_limits<unsigned>::max();
-    page.takes({key, shown, (*option)->description(), several ? Count::any : Count::optional},
-               *option);
-  }
-  return page;
-}
-
 }  // namespace
 
 std::string shell_word(const std::string& word) {
@@ -161,15 +120,6 @@ ParsedArguments parse_arguments(const Arguments& arguments, Page page) {
     return refuse("expected " + *missing);
   }
   return parsed;
-}
-
-ParsedArguments parse_arguments(const Arguments& arguments, const std::string& usage,
-                                const std::string& example, const po::options_description& options,
-                                const po::positional_options_description& positional) {
-  const std::string command = "rekernel " + arguments.command() + " ";
-  return parse_arguments(
-      arguments, page_of(usage.starts_with(command) ? usage.substr(command.size()) : usage, example,
-                         options, positional));
 }
 
 }  // namespace rekernel

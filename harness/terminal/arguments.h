@@ -59,11 +59,4 @@ std::string shell_word(const std::string& word);
 /// print the page. An error is one line, with what may have been meant and where help is.
 ParsedArguments parse_arguments(const Arguments& arguments, Page page);
 
-/// The same for a command that states its usage ("rekernel list [options]"), an example (or more, a
-/// line each) and its options in one list.
-ParsedArguments parse_arguments(
-    const Arguments& arguments, const std::string& usage, const std::string& example,
-    const boost::program_options::options_description& options,
-    const boost::program_options::positional_options_description& positional = {});
-
 }  // namespace rekernel

@@ -10,7 +10,7 @@
 namespace rekernel {
 
 /// What a value on the command line names, for those that complete it.
-enum class Names { nothing_known, file, folder, problem, kernel, search, command };
+enum class Names { anything, file, folder, problem, kernel, search, command };
 
 /// What a value may be.
 struct ValueRule {

@@ -1,222 +1,23 @@
 #include "replay/model/endpoint.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
-#include <cctype>
-#include <climits>
 #include <cstdlib>
-#include <memory>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "replay/model/endpoint_values.h"
 
 namespace rekernel {
 namespace {
 
-namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr const char* openai_address = "https://api.openai.com/v1";
-constexpr std::string_view completions_path = "/chat/completions";
 constexpr const char* openai_variable = "OPENAI_API_KEY";
 constexpr std::size_t shortest_secret = 6;
 /// A secret of this length is never written as a name or a word.
 constexpr std::size_t shortest_unlikely_secret = 16;
-constexpr std::int64_t longest_timeout_s = 7 * 86400;
-
-/// Members of a request that the search decides on.
-constexpr std::array own_members = {
-    "model", "messages", "n", "stream", "stream_options", "max_tokens", "max_completion_tokens"};
-
-template <class Value>
-void overlay(std::optional<Value>& below, const std::optional<Value>& above) {
-  if (above) below = above;
-}
-
-EndpointWish merged(EndpointWish below, const EndpointWish& above) {
-  overlay(below.base_url, above.base_url);
-  overlay(below.key_variable, above.key_variable);
-  overlay(below.ask_as, above.ask_as);
-  overlay(below.headers, above.headers);
-  overlay(below.body, above.body);
-  overlay(below.ca_file, above.ca_file);
-  overlay(below.limit_field, above.limit_field);
-  overlay(below.timeout_s, above.timeout_s);
-  overlay(below.reply_tokens, above.reply_tokens);
-  overlay(below.stream, above.stream);
-  overlay(below.prompt_price, above.prompt_price);
-  overlay(below.reply_price, above.reply_price);
-  return below;
-}
-
-void take(JsonReader& reader, const char* key, std::optional<std::string>& value) {
-  if (auto field = reader.optional(key)) value = field->string(1 << 16);
-}
-
-EndpointWish read_wish(JsonReader reader) {
-  EndpointWish wish;
-  take(reader, "base_url", wish.base_url);
-  take(reader, "key_variable", wish.key_variable);
-  take(reader, "ask_as", wish.ask_as);
-  take(reader, "ca_file", wish.ca_file);
-  take(reader, "limit_field", wish.limit_field);
-  if (auto headers = reader.optional("headers")) wish.headers = headers->string_map(4096);
-  if (auto body = reader.optional("body")) wish.body = json::serialize(body->raw());
-  if (auto timeout = reader.optional("timeout_s")) {
-    wish.timeout_s = timeout->integer(1, longest_timeout_s);
-  }
-  if (auto tokens = reader.optional("reply_tokens")) {
-    wish.reply_tokens = tokens->integer(0, std::int64_t{1} << 40);
-  }
-  if (auto stream = reader.optional("stream")) wish.stream = stream->boolean();
-  if (auto price = reader.optional("price")) {
-    wish.prompt_price = price->required("prompt").string(32);
-    wish.reply_price = price->required("reply").string(32);
-    price->no_other_keys();
-  }
-  reader.no_other_keys();
-  return wish;
-}
-
-/// "1.25": digits, with a point among them or not.
-bool is_price(std::string_view text) {
-  const auto digits =
-      std::count_if(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  const auto points = std::count(text.begin(), text.end(), '.');
-  return digits > 0 && digits <= 15 && points <= 1 &&
-         static_cast<std::size_t>(digits + points) == text.size();
-}
-
-/// RFC 9110's token.
-bool is_header_name(std::string_view name) {
-  return !name.empty() && name.size() <= 128 &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) ||
-                  std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string::npos;
-         });
-}
-
-bool is_named_like_a_secret(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array words = {"auth", "key", "token", "secret", "cookie"};
-  return std::any_of(words.begin(), words.end(),
-                     [&](const char* word) { return name.find(word) != std::string::npos; });
-}
-
-bool has_line_break(const std::string& text) {
-  return text.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos;
-}
-
-/// The value with "$NAME" and "${NAME}" replaced by what the environment holds; "$$" is a dollar.
-Result<HeaderLine> header_line(const std::string& name, const std::string& given) {
-  const std::string place = "header " + one_line(name, 64);
-  if (!is_header_name(name)) return Error{place + ": not a header's name"};
-  HeaderLine line{name, "", is_named_like_a_secret(name)};
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i] != '$') {
-      line.value += given[i];
-      continue;
-    }
-    if (i + 1 < given.size() && given[i + 1] == '$') {
-      line.value += given[++i];
-      continue;
-    }
-    const bool braces = i + 1 < given.size() && given[i + 1] == '{';
-    const std::size_t begin = i + (braces ? 2 : 1);
-    std::size_t end = begin;
-    while (end < given.size() &&
-           (std::isalnum(static_cast<unsigned char>(given[end])) || given[end] == '_')) {
-      ++end;
-    }
-    const std::string variable = given.substr(begin, end - begin);
-    if (!is_identifier(variable) || (braces && (end == given.size() || given[end] != '}'))) {
-      return Error{place + ": expected the name of an environment variable after $"};
-    }
-    const char* value = std::getenv(variable.c_str());
-    if (!value) return Error{place + ": the environment variable " + variable + " is not set"};
-    line.value += value;
-    line.secret = true;
-    i = braces ? end : end - 1;
-  }
-  if (has_line_break(line.value)) return Error{place + ": holds a line break"};
-  return line;
-}
-
-/// Whether it is PEM with a certificate, and with nothing that cannot be read.
-bool holds_certificates(const std::string& text) {
-  struct Free {
-    void operator()(BIO* bio) const { BIO_free(bio); }
-    void operator()(STACK_OF(X509_INFO) * all) const { sk_X509_INFO_pop_free(all, X509_INFO_free); }
-  };
-  const std::unique_ptr<BIO, Free> bio(
-      BIO_new_mem_buf(text.data(), static_cast<int>(std::min<std::size_t>(text.size(), INT_MAX))));
-  const std::unique_ptr<STACK_OF(X509_INFO), Free> all(
-      PEM_X509_INFO_read_bio(bio.get(), nullptr, nullptr, nullptr));
-  ERR_clear_error();
-  for (int i = 0; all && i < sk_X509_INFO_num(all.get()); ++i) {
-    if (sk_X509_INFO_value(all.get(), i)->x509) return true;
-  }
-  return false;
-}
-
-/// An object without the members that the search writes itself, as one text.
-Result<std::string> checked_body(const std::string& text, const std::string& place) {
-  Result<json::value> value = parse_json(text, place + ": body");
-  if (!value) return value.error();
-  const json::object* object = value->if_object();
-  if (!object) return Error{place + ": body: expected a JSON object"};
-  for (const char* member : own_members) {
-    if (object->contains(member)) {
-      return Error{place + ": body: \"" + member + "\" is written by the search itself"};
-    }
-  }
-  return object->empty() ? std::string() : json::serialize(*value);
-}
-
-std::string without_slashes_behind(std::string address) {
-  while (address.ends_with('/')) address.pop_back();
-  return address;
-}
-
-Result<Ok> check_values(const EndpointWish& wish, const std::string& place) {
-  if (wish.base_url && !is_plain_address(*wish.base_url)) {
-    return Error{place +
-                 ": base URL: expected an http:// or https:// address without user name, password "
-                 "or query, got \"" +
-                 one_line(*wish.base_url, 128) + "\""};
-  }
-  if (wish.base_url && without_slashes_behind(*wish.base_url).ends_with(completions_path)) {
-    return Error{place + ": base URL: expected the address without " +
-                 std::string(completions_path) + ", which is added to it, got \"" +
-                 one_line(*wish.base_url, 128) + "\""};
-  }
-  if (wish.key_variable && !wish.key_variable->empty() && !is_identifier(*wish.key_variable)) {
-    return Error{place + ": key variable: expected the name of an environment variable"};
-  }
-  if (wish.limit_field && *wish.limit_field != "auto" && *wish.limit_field != "max_tokens" &&
-      *wish.limit_field != "max_completion_tokens") {
-    return Error{place + ": limit field: expected auto, max_tokens or max_completion_tokens"};
-  }
-  if (wish.timeout_s && (*wish.timeout_s < 1 || *wish.timeout_s > longest_timeout_s)) {
-    return Error{place + ": timeout: expected 1 to " + std::to_string(longest_timeout_s) +
-                 " seconds"};
-  }
-  if (wish.reply_tokens && *wish.reply_tokens < 0) {
-    return Error{place + ": reply tokens: expected 0 or more"};
-  }
-  for (const auto* price : {&wish.prompt_price, &wish.reply_price}) {
-    if (*price && !is_price(**price)) {
-      return Error{place + ": price: expected US dollars for a million tokens, as 1.25"};
-    }
-  }
-  return Ok{};
-}
 
 /// The longest first, since it may begin like another.
 std::vector<std::string> secrets_of(const Endpoint& endpoint) {
@@ -388,29 +189,6 @@ class Resolution {
 };
 
 }  // namespace
-
-fs::path default_endpoint_file() {
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path folder =
-      config && *config ? fs::path(config) : fs::path(home ? home : ".") / ".config";
-  return folder / "rekernel" / "endpoints.json";
-}
-
-Result<EndpointFile> load_endpoint_file(const fs::path& path) {
-  const Result<json::value> value = read_json_file(path);
-  if (!value) return value.error();
-  JsonReader reader(path.string(), *value);
-  EndpointFile file;
-  for (auto& [name, entry] : reader.required("models").entries()) file[name] = read_wish(entry);
-  reader.no_other_keys();
-  if (auto error = reader.error()) return *error;
-  for (const auto& [name, wish] : file) {
-    const Result<Ok> checked = check_values(wish, path.string() + ": models." + one_line(name, 64));
-    if (!checked) return checked.error();
-  }
-  return file;
-}
 
 Result<std::vector<Endpoint>> resolve_endpoints(const std::vector<ModelSettings>& models,
                                                 ModelsFrom from, const EndpointFile& file,

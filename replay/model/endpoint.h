@@ -2,22 +2,16 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ops/result.h"
+#include "replay/model/endpoint_file.h"
+#include "replay/model/endpoint_values.h"
 #include "replay/trajectory/settings.h"
 
 namespace rekernel {
-
-/// A header of every request, with its value.
-struct HeaderLine {
-  std::string name;
-  std::string value;
-  bool secret = false;  ///< out of an environment variable, or named like one that holds a key
-};
 
 /// Where a model is asked and with which secrets. Made of what the search's owner says, by
 /// resolve_endpoints; nothing of it comes out of a trajectory unless its owner said the same.
@@ -27,31 +21,6 @@ struct Endpoint {
   std::vector<HeaderLine> headers;
   std::filesystem::path ca_file;
 };
-
-/// What the owner says of one model's endpoint, on the command line or in a file; what is absent is
-/// not said.
-struct EndpointWish {
-  std::optional<std::string> base_url;
-  std::optional<std::string> key_variable;  ///< empty: no key is sent
-  std::optional<std::string> ask_as;
-  std::optional<std::map<std::string, std::string>> headers;  ///< "$NAME" is a variable's value
-  std::optional<std::string> body;
-  std::optional<std::string> ca_file;
-  std::optional<std::string> limit_field;  ///< "auto": found out
-  std::optional<std::int64_t> timeout_s;
-  std::optional<std::int64_t> reply_tokens;
-  std::optional<bool> stream;
-  std::optional<std::string> prompt_price;
-  std::optional<std::string> reply_price;
-};
-
-/// Wishes by the model's name.
-using EndpointFile = std::map<std::string, EndpointWish>;
-
-/// The owner's own file, {"models": {"<name>": {"base_url": …}}}; in $XDG_CONFIG_HOME/rekernel or
-/// ~/.config/rekernel where no other is named.
-std::filesystem::path default_endpoint_file();
-Result<EndpointFile> load_endpoint_file(const std::filesystem::path& path);
 
 /// Where the settings of the models come from.
 enum class ModelsFrom {

@@ -116,12 +116,13 @@ TEST(GpuExplain, EvaluatesOnRequest) {
 
 TEST(Explain, BadInputIsOneLineAndStatusTwo) {
   for (const auto& [arguments, part] :
-       {std::pair{"explain", "expected a candidate folder"},
+       {std::pair{"explain", "expected WHAT; see rekernel help explain"},
         std::pair{"explain a b c", "expected a candidate folder"},
         std::pair{"explain softmax/nothing", "unknown kernel 'softmax/nothing'"},
         std::pair{"explain softmax r99.i1.b1", "no reply for candidate \"r99.i1.b1\""},
         std::pair{"explain no_such_search r1.i1.b1", "no_such_search"},
-        std::pair{"show", "expected a problem"}, std::pair{"show softmx", "softmax"},
+        std::pair{"show", "expected WHAT; see rekernel help show"},
+        std::pair{"show softmx", "softmax"},
         std::pair{"show softmax/nothing", "unknown kernel 'softmax/nothing'"},
         std::pair{"show /nonexistent.json", "/nonexistent.json"}}) {
     const ProgramOutcome outcome = in_project(arguments);

@@ -58,6 +58,10 @@ TEST(Help, EveryCommandTellsUsageArgumentsExampleAndStatuses) {
     EXPECT_EQ(help_program(name + " -h").output, help.output);
     EXPECT_EQ(help_program("help " + name).output, help.output);
     EXPECT_FALSE(page.at("examples").as_array().empty()) << name;
+    EXPECT_FALSE(text_of(page, "description").empty()) << name;
+    for (const json::value& group : page.at("groups").as_array()) {
+      EXPECT_NE(text_of(group, "title"), "Options") << name << ": its options belong to something";
+    }
     EXPECT_NE(overview.find("\n  " + name + " "), std::string::npos) << name;
     for (const json::value& argument : page.at("arguments").as_array()) {
       EXPECT_NE(help.output.find("\n  " + text_of(argument, "usage") + " "), std::string::npos)
@@ -109,7 +113,7 @@ void expect_exists(const std::string& word, const json::value& argument, const s
   bool exists = false;
   for (const json::value& one : names->as_array()) {
     const std::string kind(one.as_string());
-    exists |= kind == "command";
+    exists |= kind == "command" || kind == "anything";
     exists |= kind == "problem" && find_problem(word);
     exists |= kind == "kernel" && fs::exists(root / "generated" / word / "kernel.json");
     exists |= kind == "folder" && fs::is_directory(root / word);

@@ -430,7 +430,7 @@ class Command(unittest.TestCase):
 
     def test_bad_arguments(self):
         softmax = "softmax/cluster_with_prefetch"
-        self.assertIn("expected a kernel, and --to cpp or --to pytorch", self.refuse(softmax))
+        self.assertIn("expected --to cpp or --to pytorch", self.refuse(softmax))
         self.assertIn("--to java: expected cpp or pytorch", self.refuse(softmax, "--to", "java"))
         self.assertIn("--code ptx: expected cubin or nvrtc", self.refuse(softmax, "--to", "cpp", "--code", "ptx"))
         self.assertIn("--target is for --code cubin",

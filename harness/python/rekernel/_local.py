@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -28,6 +29,22 @@ def program() -> str:
         if candidate and os.access(candidate, os.X_OK):
             return str(candidate)
     raise RekernelError("no program rekernel: build it with ./run, or name it in REKERNEL_PROGRAM")
+
+
+def run_program() -> None:
+    """The command ``rekernel`` of a wheel that brings the program: becomes it."""
+    named = program()
+    os.execv(named, [named, *sys.argv[1:]])
+
+
+def _project() -> Optional[str]:
+    """The folder in which a service of the wheel's program finds its problems: none where the working directory is in a
+    project of its own, or the wheel brings none."""
+    here = Path.cwd()
+    if any((folder / "generated").is_dir() and (folder / "results").is_dir() for folder in (here, *here.parents)):
+        return None
+    brought = Path(__file__).resolve().parent / "project"
+    return str(brought) if brought.is_dir() else None
 
 
 class Service:
@@ -58,8 +75,9 @@ def start_service(
     options: Sequence[str] = (), listen: str = "127.0.0.1:0", log: Optional[os.PathLike[str]] = None
 ) -> Service:
     """Starts ``rekernel serve`` with these options and waits until it listens. Raises RekernelError, with what it said,
-    where it does not start. ``log``: the file that its log is appended to."""
-    command = [program(), "serve", "--listen", listen, *options]
+    where it does not start. ``log``: the file that its log is appended to. Paths in the options are absolute: outside of
+    a project, the service of a wheel's program works in the wheel's folder."""
+    command = [os.path.abspath(program()), "serve", "--listen", listen, *options]
     with open(log, "ab") if log else open(os.devnull, "wb") as errors:
         process = subprocess.Popen(
             command,
@@ -67,6 +85,7 @@ def start_service(
             stdout=subprocess.PIPE,
             stderr=errors if log else subprocess.PIPE,
             text=True,
+            cwd=_project(),
         )
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -109,7 +128,7 @@ def _connected() -> Client:
     store = Path(os.environ.get("REKERNEL_STORE") or _default_store())
     options = os.environ.get("REKERNEL_SERVE_OPTIONS", "").split()
     try:
-        service = start_service(["--store", str(store), *options])
+        service = start_service(["--store", str(store.absolute()), *options])
     except RekernelError as error:
         if "another service uses this store" not in str(error):
             raise

@@ -14,8 +14,8 @@ constexpr const char* plan = R"({"schema": 1, "problem": "softmax", "name": "min
   "arch": "sm_80", "origin": {"note": "a test"},
   "launches": [{"kernel": "k", "grid": [1], "block": [32], "args": ["x", "y"]}]})";
 
-Subject subject_with(const std::string& source) {
-  Subject subject;
+ExplainedCandidate subject_with(const std::string& source) {
+  ExplainedCandidate subject;
   subject.name = "softmax/mine";
   subject.place = "mine";
   subject.candidate = *parse_candidate(plan, source, "kernel.json");

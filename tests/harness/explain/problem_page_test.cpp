@@ -50,18 +50,19 @@ TEST(ProblemPage, HasTheFastestThatPassedAndTheReferences) {
 TEST(ProblemPage, AnswersHowFastItCouldBeAndHowFastPytorchIs) {
   const Problem& problem = *find_problem("softmax");
   const std::vector<ProblemOnDevice> devices = problem_on_devices(problem, {bench_with_rows()});
-  const std::string page = problem_page(problem, devices, {});
+  const std::string page = problem_page(problem, {"rows (sm_90a)"}, devices, {});
   for (const char* part :
        {"y[i, j] = exp(x[i, j] - largest[i]) / total[i]", "  | inline constexpr int rows = 4096;",
         "- input x: f32 (4096, 65536), normal with mean 0 and deviation 1",
         "rms(error) ≤ 0.0001 · rms(truth)", "cooperative_groups.h", "2147483648 bytes",
-        "recorded ones, in ms, not measured now", "0.6000 (takes_600000)"}) {
+        "recorded ones, in ms, not measured now", "0.6000 (takes_600000)", "rows (sm_90a)"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part << "\n" << page;
   }
   EXPECT_EQ(page.find("None is recorded"), std::string::npos);
-  const std::string without = problem_page(problem, problem_on_devices(problem, {}), {});
+  const std::string without = problem_page(problem, {}, problem_on_devices(problem, {}), {});
   EXPECT_NE(without.find("None is recorded"), std::string::npos) << without;
-  const boost::json::object json = problem_json(problem, devices);
+  const boost::json::object json = problem_json(problem, {"rows (sm_90a)"}, devices);
+  EXPECT_EQ(json.at("kernels").at(0), "rows (sm_90a)");
   EXPECT_EQ(json.at("devices").at(0).at("pytorch_eager_ns"), 200'013);
 }
 

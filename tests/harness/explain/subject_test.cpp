@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 const fs::path root = REKERNEL_SOURCE_DIR;
 
 TEST(Subject, OfACommittedKernelHasItsRows) {
-  const Result<Subject> subject = subject_in_folder(root, "softmax/cluster_with_prefetch");
+  const Result<ExplainedCandidate> subject =
+      subject_in_folder(root, "softmax/cluster_with_prefetch");
   ASSERT_TRUE(subject.ok()) << subject.error().message;
   EXPECT_EQ(subject->name, "softmax/cluster_with_prefetch");
   EXPECT_EQ(subject->refusal, "");
@@ -31,7 +32,7 @@ TEST(Subject, WithAPlanThatIsRefusedSaysWhy) {
   TemporaryFolder folder;
   std::ofstream(folder / "kernel.cu") << "extern \"C\" __global__ void k() {}\n";
   std::ofstream(folder / "kernel.json") << R"({"schema": 2})";
-  const Result<Subject> subject = subject_in_folder(root, folder.path().string());
+  const Result<ExplainedCandidate> subject = subject_in_folder(root, folder.path().string());
   ASSERT_TRUE(subject.ok()) << subject.error().message;
   EXPECT_FALSE(subject->candidate);
   EXPECT_NE(subject->refusal.find("schema"), std::string::npos) << subject->refusal;
@@ -40,7 +41,7 @@ TEST(Subject, WithAPlanThatIsRefusedSaysWhy) {
 }
 
 TEST(Subject, OfASearchIsTheCandidateThatWasRecorded) {
-  const Result<Subject> passed = subject_of_search(root, "softmax", "r1.i1.b2");
+  const Result<ExplainedCandidate> passed = subject_of_search(root, "softmax", "r1.i1.b2");
   ASSERT_TRUE(passed.ok()) << passed.error().message;
   ASSERT_TRUE(passed->candidate);
   EXPECT_EQ(candidate_sha256(*passed->candidate).substr(0, 16), "9b7d75dace6e91e3");
@@ -48,14 +49,14 @@ TEST(Subject, OfASearchIsTheCandidateThatWasRecorded) {
   EXPECT_EQ(passed->verdicts[0].status, Status::passed);
   EXPECT_EQ(passed->verdicts[0].device, "NVIDIA H200");
 
-  const Result<Subject> refused = subject_of_search(root, "softmax", "r1.i1.b1");
+  const Result<ExplainedCandidate> refused = subject_of_search(root, "softmax", "r1.i1.b1");
   ASSERT_TRUE(refused.ok()) << refused.error().message;
   EXPECT_FALSE(refused->candidate);
   EXPECT_NE(refused->refusal.find("launches[1].dynamic_shared_bytes"), std::string::npos);
   ASSERT_EQ(refused->verdicts.size(), 1u);
   EXPECT_EQ(refused->verdicts[0].status, Status::invalid_plan);
 
-  const Result<Subject> seed = subject_of_search(root, "softmax", "seed.1");
+  const Result<ExplainedCandidate> seed = subject_of_search(root, "softmax", "seed.1");
   ASSERT_TRUE(seed.ok()) << seed.error().message;
   EXPECT_TRUE(seed->candidate);
   EXPECT_EQ(seed->verdicts.size(), 1u);
@@ -73,7 +74,7 @@ TEST(Subject, OfASearchThatGoesOnNeedsNoVerdict) {
   for (int i = 0; i < 13 && std::getline(whole, line); ++i) part << line << "\n";
   part << R"({"event":"evaluation","id":"r1.i1)";  // torn by a kill
   part.close();
-  const Result<Subject> subject =
+  const Result<ExplainedCandidate> subject =
       subject_of_search(root, (folder / "softmax.jsonl").string(), "r1.i1.b2");
   ASSERT_TRUE(subject.ok()) << subject.error().message;
   EXPECT_TRUE(subject->candidate);
@@ -83,7 +84,7 @@ TEST(Subject, OfASearchThatGoesOnNeedsNoVerdict) {
       << R"({"event":"evaluation","id":"r1.i1.b2","problem":"softmax","status":"timed_out",)"
       << R"("message":"the run took longer than 20 s"})"
       << "\n";
-  const Result<Subject> judged =
+  const Result<ExplainedCandidate> judged =
       subject_of_search(root, (folder / "softmax.jsonl").string(), "r1.i1.b2");
   ASSERT_TRUE(judged.ok()) << judged.error().message;
   ASSERT_EQ(judged->verdicts.size(), 1u);

@@ -5,8 +5,6 @@
 namespace rekernel {
 namespace {
 
-namespace po = boost::program_options;
-
 BenchRow row(const std::string& problem, const std::string& kernel, Badges badges = {},
              Status status = Status::passed) {
   BenchRow one;
@@ -30,10 +28,9 @@ PlacedBenches two_devices() {
 }
 
 Result<Filters> filters_of(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  add_filters(options);
-  return chosen_filters(
-      parse_arguments({"list", "problems", arguments}, "rekernel list", "rekernel list", options));
+  Page page;
+  add_filters(page.group("Which of them"));
+  return chosen_filters(parse_arguments({"list", "problems", arguments}, page));
 }
 
 std::string error_of(const std::vector<std::string>& arguments) {

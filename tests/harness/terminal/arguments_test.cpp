@@ -81,27 +81,6 @@ TEST(Arguments, CanAskForThePageAlone) {
   EXPECT_EQ(page->positionals().size(), 2u);
 }
 
-TEST(Arguments, MayBeStatedInOneList) {
-  po::options_description options;
-  options.add_options()("what", list_value("KERNEL"), "kernels")("json", po::bool_switch(), "JSON");
-  po::positional_options_description positional;
-  positional.add("what", -1);
-  std::optional<Page> page;
-  parse_arguments(Arguments("measure", page), "rekernel measure [KERNEL…] [options]",
-                  "rekernel measure a\n  rekernel measure b", options, positional);
-  ASSERT_TRUE(page);
-  EXPECT_EQ(page->usage_text(), "[KERNEL…] [options]");
-  ASSERT_EQ(page->positionals().size(), 1u);
-  EXPECT_EQ(page->positionals()[0].usage(), "[KERNEL…]");
-  ASSERT_EQ(page->examples.size(), 2u);
-  EXPECT_EQ(page->examples[1].line, "rekernel measure b");
-  EXPECT_EQ(page->groups().front().options.options().size(), 1u) << "a positional is no option";
-  const ParsedArguments parsed =
-      parse_arguments(Arguments("measure", "", {"a", "b"}), "rekernel measure [KERNEL…] [options]",
-                      "rekernel measure a", options, positional);
-  EXPECT_EQ(parsed.get<Words>("what"), (Words{"a", "b"}));
-}
-
 TEST(ShellWord, IsQuotedWhereAShellWouldReadItOtherwise) {
   EXPECT_EQ(shell_word("http://localhost:8000/v1"), "http://localhost:8000/v1");
   EXPECT_EQ(shell_word(""), "''");

@@ -18,6 +18,7 @@
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/problems/problem_file.h"
+#include "harness/problems/sizes.h"
 #include "harness/problems/small_instance.h"
 #include "harness/project/root.h"
 #include "harness/records/known_devices.h"
@@ -176,15 +177,6 @@ class PytorchOnTheHost {
   std::unique_ptr<AgreementProcess> process_;
 };
 
-std::string sizes_text(const Problem& problem) {
-  std::vector<std::string> words;
-  for (const Attribute& attribute : problem.attributes) {
-    if (!problem.other_sizes.contains(attribute.name)) continue;
-    words.push_back(attribute.name + " " + std::to_string(std::get<std::int64_t>(attribute.value)));
-  }
-  return words.empty() ? "its own sizes" : joined(words);
-}
-
 std::string cost_text(const Problem& problem) {
   std::string text = printed("%.3g", static_cast<double>(problem.operations)) + " operations, " +
                      printed("%.3g", static_cast<double>(problem.min_bytes)) + " bytes";
@@ -216,7 +208,8 @@ std::string tolerance_text(const Problem& problem) {
 std::string definition_text(const ProblemCheck& check) {
   if (!check.small_failure.empty()) return check.small_failure;
   if (!check.no_small.empty()) return "not run on the host: " + check.no_small;
-  return "runs on the host at " + sizes_text(*check.small);
+  return "runs on the host at " +
+         (check.small->other_sizes.empty() ? "its own sizes" : sizes_text(sizes_of(*check.small)));
 }
 
 std::string device_code_text(const ProblemCheck& check) {

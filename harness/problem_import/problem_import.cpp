@@ -15,6 +15,7 @@
 #include "harness/base/utf8.h"
 #include "harness/problems/catalog.h"
 #include "harness/problems/problem_file.h"
+#include "harness/problems/sizes.h"
 #include "harness/process/sandbox.h"
 
 namespace rekernel {
@@ -216,12 +217,6 @@ Result<std::vector<Agreement>> agreements_of(const Problem& small, const Answer&
   return agreements;
 }
 
-std::string sizes_text(const std::map<std::string, std::int64_t>& sizes) {
-  std::vector<std::string> words;
-  for (const auto& [name, size] : sizes) words.push_back(name + " " + std::to_string(size));
-  return words.empty() ? "its own sizes" : joined(words);
-}
-
 }  // namespace
 
 bool is_flashinfer_definition(const std::string& text) {
@@ -304,7 +299,7 @@ Result<ImportedProblem> import_problem(const ImportRequest& request) {
   imported.problem = *std::move(problem);
   imported.problem.text = answer->text;
   imported.notes = answer->notes;
-  imported.small = sizes_text(answer->small);
+  imported.small = answer->small.empty() ? "its own sizes" : sizes_text(answer->small);
   imported.agreements = *std::move(agreements);
   imported.torch = answer->torch;
   return imported;

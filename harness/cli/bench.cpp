@@ -63,8 +63,9 @@ Page bench_page() {
                      "fast are the references of a problem that has no kernel yet?");
   page.group("Measuring")
       .add_options()("samples", whole_number(10, 10000)->default_value(60), "timed samples each")(
-          "pytorch", one_of({"auto", "on", "off"})->default_value("auto"),
-          "time PyTorch too; auto: when python3 can import torch");
+          "pytorch", one_of({"auto", "on", "eager", "off"})->default_value("auto"),
+          "time PyTorch too, eager and compiled, or eager alone; auto: when python3 can import "
+          "torch");
   add_device_options(page.group("Measuring"));
   page.group("Output").add_options()("record", po::bool_switch(),
                                      "merge the rows into results/<gpu>/bench.json; with --slow, "
@@ -117,8 +118,9 @@ Result<Ok> check_strangers(const std::vector<Candidate>& candidates,
     return Error{"--record: results/ keeps the results of the project's problems alone, and '" +
                  problem->id + "' lies elsewhere: expected its file in ops/problems, or --json"};
   }
-  if (problem && parsed.get<std::string>("pytorch") == "on") {
-    return Error{"--pytorch on: " + not_timed_in_pytorch(*problem)};
+  const std::string pytorch = parsed.get<std::string>("pytorch");
+  if (problem && (pytorch == "on" || pytorch == "eager")) {
+    return Error{"--pytorch " + pytorch + ": " + not_timed_in_pytorch(*problem)};
   }
   return Ok{};
 }
@@ -149,11 +151,12 @@ int bench_command(const Arguments& arguments) {
   bench_options.devices = std::move(*devices);
   const Problem* strangers = first_strangers(*candidates);
   bench_options.pytorch = pytorch != "off" && !strangers && pytorch_is_installed();
+  bench_options.compiled_pytorch = pytorch != "eager";
   bench_options.without_pytorch = pytorch == "off" ? "--pytorch off"
                                   : strangers      ? not_timed_in_pytorch(*strangers)
                                                    : "python3 here cannot import torch";
-  if (pytorch == "on" && !bench_options.pytorch) {
-    return bad_input({"--pytorch on: python3 here cannot import torch"});
+  if ((pytorch == "on" || pytorch == "eager") && !bench_options.pytorch) {
+    return bad_input({"--pytorch " + pytorch + ": python3 here cannot import torch"});
   }
 
   std::filesystem::path recorded;

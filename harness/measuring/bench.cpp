@@ -59,6 +59,9 @@ EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions&
   evaluate.references = library_reference_ids(candidate.problem);
   if (options.pytorch) {
     evaluate.external_references = pytorch_ids(*find_problem(candidate.problem));
+    if (!options.compiled_pytorch) {
+      std::erase(evaluate.external_references, std::string("pytorch_compile"));
+    }
     evaluate.run_deadline = pytorch_run_deadline;
   }
   return evaluate;

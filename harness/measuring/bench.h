@@ -14,6 +14,7 @@ struct BenchOptions {
   int samples = 60;
   std::vector<int> devices = {0};  ///< one candidate at a time on each
   bool pytorch = false;
+  bool compiled_pytorch = true;  ///< where PyTorch is timed: compiled as well as eager
   /// What rows without any reference say where PyTorch is not timed.
   std::string without_pytorch = "PyTorch was not timed";
   /// Takes all rows so far whenever one more is measured; its error ends the run.

@@ -26,7 +26,7 @@ std::vector<std::string> attention_statements(const Attention& attention) {
 
 }  // namespace
 
-std::optional<Attention> find_attention(const Subject& subject) {
+std::optional<Attention> find_attention(const RecognisedProblem& subject) {
   const Tensor& o = subject.output();
   const auto& inputs = subject.inputs();
   // cuDNN's engines take types of 16 bits alone.

@@ -20,13 +20,13 @@ struct PlainSum {
   const Expression *first = nullptr, *second = nullptr;  ///< the reads
 };
 
-bool reads_at_indices(const Subject& subject, const Expression& e) {
+bool reads_at_indices(const RecognisedProblem& subject, const Expression& e) {
   return e.op == Operator::read && !e.has_otherwise && subject.input(e.name) &&
          std::all_of(e.operands.begin(), e.operands.end(),
                      [](const Expression& subscript) { return subscript.op == Operator::name; });
 }
 
-std::optional<PlainSum> find_plain_sum(const Subject& subject) {
+std::optional<PlainSum> find_plain_sum(const RecognisedProblem& subject) {
   std::optional<PlainSum> found;
   for (const CheckedStatement& checked : subject.definition().statements()) {
     if (checked.statement.indices.size() != subject.output().shape.size()) continue;
@@ -172,7 +172,7 @@ std::string joined_names(const std::vector<std::string>& names) {
 }
 
 /// Whether the product, by a number and perhaps by rows and columns, is all that there is.
-bool confirm(const Subject& subject, const PlainSum& sum, const Groups& groups,
+bool confirm(const RecognisedProblem& subject, const PlainSum& sum, const Groups& groups,
              MatrixProduct& product) {
   const std::string left =
       product.c.tensor + "[" + joined_names(names_of(sum.statement->statement.indices)) + "]";
@@ -205,7 +205,7 @@ bool confirm(const Subject& subject, const PlainSum& sum, const Groups& groups,
 
 }  // namespace
 
-std::optional<MatrixProduct> find_matrix_product(const Subject& subject) {
+std::optional<MatrixProduct> find_matrix_product(const RecognisedProblem& subject) {
   const std::optional<PlainSum> sum = find_plain_sum(subject);
   if (!sum) return std::nullopt;
   const Tensor& a = *subject.input(sum->first->name);

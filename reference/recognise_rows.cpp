@@ -57,7 +57,7 @@ std::vector<std::string> normalising_statements(const Normalisation& norm) {
 }
 
 /// What may be added to a variance.
-std::vector<double> possible_eps(const Subject& subject) {
+std::vector<double> possible_eps(const RecognisedProblem& subject) {
   std::vector<double> values;
   for (double value : subject.reals()) {
     if (value > 0 && value < 1) values.push_back(value);
@@ -67,7 +67,7 @@ std::vector<double> possible_eps(const Subject& subject) {
 
 }  // namespace
 
-std::optional<Softmax> find_softmax(const Subject& subject) {
+std::optional<Softmax> find_softmax(const RecognisedProblem& subject) {
   const Tensor& y = subject.output();
   if (!is_for_rows(y.dtype) || !subject.is_all(y.dtype)) return std::nullopt;
   const auto& inputs = subject.inputs();
@@ -102,7 +102,7 @@ std::optional<Softmax> find_softmax(const Subject& subject) {
   return std::nullopt;
 }
 
-std::optional<LayerNorm> find_layer_norm(const Subject& subject) {
+std::optional<LayerNorm> find_layer_norm(const RecognisedProblem& subject) {
   const Tensor& y = subject.output();
   const auto& inputs = subject.inputs();
   if (!subject.is_all(DType::f32) || inputs.size() != 3 || !subject.calls("sqrt")) {
@@ -144,7 +144,7 @@ std::optional<LayerNorm> find_layer_norm(const Subject& subject) {
   return std::nullopt;
 }
 
-std::optional<BatchNorm> find_batch_norm(const Subject& subject) {
+std::optional<BatchNorm> find_batch_norm(const RecognisedProblem& subject) {
   const Tensor& y = subject.output();
   const auto& inputs = subject.inputs();
   const std::size_t rank = y.shape.size();
@@ -183,7 +183,7 @@ std::optional<BatchNorm> find_batch_norm(const Subject& subject) {
   return std::nullopt;
 }
 
-std::optional<Reduction> find_reduction(const Subject& subject) {
+std::optional<Reduction> find_reduction(const RecognisedProblem& subject) {
   const Tensor& y = subject.output();
   if (!subject.is_all(DType::f32) || subject.inputs().size() != 1) return std::nullopt;
   const Tensor& x = *subject.inputs().front();
@@ -216,7 +216,7 @@ std::optional<Reduction> find_reduction(const Subject& subject) {
   return std::nullopt;
 }
 
-std::optional<Activation> find_activation(const Subject& subject) {
+std::optional<Activation> find_activation(const RecognisedProblem& subject) {
   const Tensor& y = subject.output();
   if (!subject.is_all(DType::f32) || subject.inputs().size() != 1 || y.shape.empty() ||
       subject.inputs().front()->shape != y.shape) {

@@ -81,7 +81,7 @@ Channels channels_of(const Convolution& conv) {
   return {own, conv.transposed ? own + ", i1 % " + filters : "i1, c", range};
 }
 
-std::optional<Guess> guess_at(const Subject& subject, const Place& place) {
+std::optional<Guess> guess_at(const RecognisedProblem& subject, const Place& place) {
   const Tensor* x = subject.input(place.x->name);
   const Tensor* weight = subject.input(place.weight->name);
   const auto axes = axes_of(subject, *place.statement, *place.x, *place.sum);
@@ -136,7 +136,7 @@ std::optional<Guess> guess_at(const Subject& subject, const Place& place) {
   return guess;
 }
 
-std::vector<Place> places_of(const Subject& subject) {
+std::vector<Place> places_of(const RecognisedProblem& subject) {
   std::vector<Place> found;
   for (const CheckedStatement& checked : subject.definition().statements()) {
     const Expression* sum = first_reduction(checked, "sum");
@@ -150,7 +150,7 @@ std::vector<Place> places_of(const Subject& subject) {
 }
 
 /// Pooling by the maximum of what a convolution gave.
-std::optional<Pooling> guess_pooling(const Subject& subject, const Guess& guess) {
+std::optional<Pooling> guess_pooling(const RecognisedProblem& subject, const Guess& guess) {
   const CheckedStatement& last = subject.definition().statements().back();
   const Expression* largest = first_reduction(last, "max");
   const Expression* read = largest ? first_read(largest->operands[0]) : nullptr;
@@ -189,7 +189,7 @@ std::optional<Pooling> guess_pooling(const Subject& subject, const Guess& guess)
 
 }  // namespace
 
-std::optional<Convolution> find_convolution(const Subject& subject) {
+std::optional<Convolution> find_convolution(const RecognisedProblem& subject) {
   const Tensor& y = subject.output();
   if (!subject.is_all(DType::f32) || subject.inputs().size() > 3) return std::nullopt;
   for (const Place& place : places_of(subject)) {
@@ -215,7 +215,7 @@ std::optional<Convolution> find_convolution(const Subject& subject) {
   return std::nullopt;
 }
 
-std::optional<Pooling> find_pooling(const Subject& subject) {
+std::optional<Pooling> find_pooling(const RecognisedProblem& subject) {
   const Tensor& y = subject.output();
   if (!subject.is_all(DType::f32) || subject.inputs().size() != 1 || y.shape.size() < 3) {
     return std::nullopt;

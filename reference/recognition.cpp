@@ -14,9 +14,9 @@ namespace rekernel {
 using definition::Definition;
 using definition::TensorInfo;
 
-std::optional<Subject> Subject::of(const Problem& problem) {
+std::optional<RecognisedProblem> RecognisedProblem::of(const Problem& problem) {
   if (!problem.definition || problem.outputs().size() != 1) return std::nullopt;
-  Subject subject;
+  RecognisedProblem subject;
   subject.definition_ = problem.definition.get();
   subject.output_ = problem.outputs().front();
   subject.inputs_ = problem.inputs();
@@ -27,23 +27,23 @@ std::optional<Subject> Subject::of(const Problem& problem) {
   return subject;
 }
 
-const Tensor* Subject::input(const std::string& name) const {
+const Tensor* RecognisedProblem::input(const std::string& name) const {
   const auto found = std::find_if(inputs_.begin(), inputs_.end(),
                                   [&](const Tensor* tensor) { return tensor->name == name; });
   return found == inputs_.end() ? nullptr : *found;
 }
 
-bool Subject::is_all(DType type) const {
+bool RecognisedProblem::is_all(DType type) const {
   return output_->dtype == type &&
          std::all_of(inputs_.begin(), inputs_.end(),
                      [&](const Tensor* tensor) { return tensor->dtype == type; });
 }
 
-bool Subject::calls(const char* function) const {
+bool RecognisedProblem::calls(const char* function) const {
   return form_.find(std::string(function) + "(") != std::string::npos;
 }
 
-bool Subject::is(const std::vector<std::string>& statements) const {
+bool RecognisedProblem::is(const std::vector<std::string>& statements) const {
   Definition guess;
   for (TensorInfo tensor : definition_->tensors()) {
     if (tensor.role == TensorInfo::Role::intermediate) continue;
@@ -57,9 +57,9 @@ bool Subject::is(const std::vector<std::string>& statements) const {
   return form && text_of(*form) == form_;
 }
 
-std::optional<double> Subject::coefficient() const { return coefficient_; }
+std::optional<double> RecognisedProblem::coefficient() const { return coefficient_; }
 
-std::vector<double> Subject::reals() const {
+std::vector<double> RecognisedProblem::reals() const {
   std::vector<double> values;
   const auto add = [&](double value) {
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
@@ -98,7 +98,7 @@ std::int64_t product_of(const std::vector<std::int64_t>& extents, std::size_t fi
 
 std::vector<LibraryShape> shapes_of(const Problem& problem) {
   std::vector<LibraryShape> shapes;
-  const std::optional<Subject> subject = Subject::of(problem);
+  const std::optional<RecognisedProblem> subject = RecognisedProblem::of(problem);
   if (!subject) return shapes;
   const auto add = [&](const auto& shape) {
     if (shape) shapes.emplace_back(*shape);

@@ -12,11 +12,11 @@
 namespace rekernel {
 
 /// A problem with one output, of which guesses are made and compared with its definition.
-class Subject {
+class RecognisedProblem {
  public:
   /// None of a problem without a definition, or with several outputs, and where the definition has
   /// no form that can be compared.
-  static std::optional<Subject> of(const Problem& problem);
+  static std::optional<RecognisedProblem> of(const Problem& problem);
 
   const Tensor& output() const { return *output_; }
   const std::vector<const Tensor*>& inputs() const { return inputs_; }
@@ -48,14 +48,14 @@ std::string number(double value);
 std::int64_t product_of(const std::vector<std::int64_t>& extents, std::size_t first,
                         std::size_t end);
 
-std::optional<MatrixProduct> find_matrix_product(const Subject& subject);
-std::optional<Convolution> find_convolution(const Subject& subject);
-std::optional<Pooling> find_pooling(const Subject& subject);
-std::optional<Softmax> find_softmax(const Subject& subject);
-std::optional<LayerNorm> find_layer_norm(const Subject& subject);
-std::optional<BatchNorm> find_batch_norm(const Subject& subject);
-std::optional<Reduction> find_reduction(const Subject& subject);
-std::optional<Activation> find_activation(const Subject& subject);
-std::optional<Attention> find_attention(const Subject& subject);
+std::optional<MatrixProduct> find_matrix_product(const RecognisedProblem& subject);
+std::optional<Convolution> find_convolution(const RecognisedProblem& subject);
+std::optional<Pooling> find_pooling(const RecognisedProblem& subject);
+std::optional<Softmax> find_softmax(const RecognisedProblem& subject);
+std::optional<LayerNorm> find_layer_norm(const RecognisedProblem& subject);
+std::optional<BatchNorm> find_batch_norm(const RecognisedProblem& subject);
+std::optional<Reduction> find_reduction(const RecognisedProblem& subject);
+std::optional<Activation> find_activation(const RecognisedProblem& subject);
+std::optional<Attention> find_attention(const RecognisedProblem& subject);
 
 }  // namespace rekernel

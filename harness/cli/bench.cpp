@@ -55,7 +55,7 @@ Page bench_page() {
               Count::any},
              list_value("NAME", {Names::problem, Names::kernel}));
   page.examples = {{"rekernel bench softmax matmul_fp32/promoted_sums --record"},
-                   {"rekernel bench --slow rmsnorm --json"}};
+                   {"rekernel bench --slow softmax --json"}};
   add_problem_option(page.group("Measuring"));
   page.group("Measuring")
       .add_options()("slow", po::bool_switch(),

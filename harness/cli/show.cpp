@@ -143,7 +143,7 @@ int show_command(const Arguments& arguments) {
   if (!taken) return bad_input(taken.error());
   if (!parsed.has("what")) {
     if (taken->size() == 1) return show_problem(parsed, *taken->front());
-    return bad_input({"show: expected a problem, PROBLEM/KERNEL, a folder or 'plan'"});
+    return bad_input({"show: expected WHAT; see rekernel help show"});
   }
   return show(parsed, parsed.get<std::string>("what"));
 }

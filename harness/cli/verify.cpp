@@ -295,7 +295,7 @@ int verify_command(const Arguments& arguments) {
   const ParsedArguments parsed = parse_arguments(arguments, verify_page());
   if (parsed.exit_status) return *parsed.exit_status;
   if (parsed.has("base")) {
-    read_problems_of_program();
+    prefer_problems_of_program();
     const Result<PullRequestOptions> asked = pull_request_options(parsed);
     if (!asked) return bad_input(asked.error());
     const Result<PullRequestFindings> found = examine_pull_request(project_root(), *asked);

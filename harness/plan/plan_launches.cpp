@@ -254,7 +254,7 @@ std::vector<PlanObject> bytes_argument() {
        "A tensor map in bytes",
        "",
        {{.key = "at",
-         .value = integer(0, most_bytes),
+         .value = sized_integer(0, most_bytes),
          .required = true,
          .meaning = "Where in the bytes: multiples of 64, rising, with 128 bytes from each on, in "
                     "which no address lies.",

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "harness/base/fields.h"
@@ -28,21 +29,34 @@ constexpr std::size_t max_file_bytes = 4u << 20;
 
 fs::path problems_below(const fs::path& project) { return project / "ops" / "problems"; }
 
-fs::path& problems_folder() {
-  static fs::path folder = problems_below(REKERNEL_SOURCE_DIR);
-  return folder;
+/// Of two files of one id, that in the first folder counts.
+std::vector<fs::path>& problems_folders() {
+  static std::vector<fs::path> folders = {problems_below(REKERNEL_SOURCE_DIR)};
+  return folders;
+}
+
+std::vector<fs::path> problem_files_below(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code failure;
+  for (const auto& group : fs::directory_iterator(folder, failure)) {
+    if (!group.is_directory()) continue;
+    for (const auto& file : fs::directory_iterator(group.path(), failure)) {
+      if (file.path().extension() == ".json") found.push_back(file.path());
+    }
+  }
+  return found;
 }
 
 /// The files of all problems.
 const std::vector<fs::path>& problem_files() {
   static const std::vector<fs::path> files = [] {
     std::vector<fs::path> found;
-    std::error_code failure;
-    for (const auto& group : fs::directory_iterator(problems_folder(), failure)) {
-      if (!group.is_directory()) continue;
-      for (const auto& file : fs::directory_iterator(group.path(), failure)) {
-        if (file.path().extension() == ".json") found.push_back(file.path());
-      }
+    std::set<std::string> known;
+    for (const fs::path& folder : problems_folders()) {
+      std::vector<fs::path> here = problem_files_below(folder);
+      std::erase_if(here, [&](const fs::path& file) { return known.contains(file.stem()); });
+      for (const fs::path& file : here) known.insert(file.stem());
+      found.insert(found.end(), here.begin(), here.end());
     }
     std::sort(found.begin(), found.end());
     return found;
@@ -136,7 +150,7 @@ Result<const Problem*> add_problem(const fs::path& file) {
   if (known) {
     return Error{file.string() + ": id: '" + id + "' is another problem of " +
                  (is_strangers(*known) ? std::string("a file that was named before")
-                                       : problems_folder().string()) +
+                                       : problems_folders().front().string()) +
                  ": expected an id of its own"};
   }
   return added_problems().add(*std::move(problem));
@@ -194,11 +208,14 @@ const Whole& whole() {
 void read_problems_of(const fs::path& project) {
   std::error_code ignored;
   if (fs::is_directory(problems_below(project), ignored)) {
-    problems_folder() = problems_below(project);
+    problems_folders() = {problems_below(project)};
   }
 }
 
-void read_problems_of_program() { problems_folder() = problems_below(REKERNEL_SOURCE_DIR); }
+void prefer_problems_of_program() {
+  const fs::path own = problems_below(REKERNEL_SOURCE_DIR);
+  if (problems_folders().front() != own) problems_folders().insert(problems_folders().begin(), own);
+}
 
 std::span<const Problem> catalog() { return whole().problems; }
 std::span<const Error> catalog_errors() { return whole().errors; }

@@ -116,7 +116,8 @@ std::filesystem::path bench_path(const std::filesystem::path& root, const std::s
 /// Every results/*/`name`, sorted.
 std::vector<std::filesystem::path> recorded_files(const std::filesystem::path& root,
                                                   const char* name);
-/// Beside bench.json, in the same format: the slow candidate of each problem, beside its references.
+/// Beside bench.json, in the same format: the slow candidate of each problem, beside its
+/// references.
 inline constexpr const char* slow_file = "slow.json";
 inline constexpr const char* slow_name = "slow";
 

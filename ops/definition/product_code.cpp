@@ -150,8 +150,8 @@ class ProductWriter {
     const std::string left_pitch = std::to_string(padded_depth(made_.depth));
     const std::string left_size =
         std::to_string(padded_rows(made_.rows) * padded_depth(made_.depth));
-    code.line("gemm::multiply(product_left + blockIdx.z * " + left_size + "ll, " +
-              left_pitch + ", product_right + blockIdx.z * " + left_pitch + "ll * pitch, pitch, " +
+    code.line("gemm::multiply(product_left + blockIdx.z * " + left_size + "ll, " + left_pitch +
+              ", product_right + blockIdx.z * " + left_pitch + "ll * pitch, pitch, " +
               std::to_string(made_.depth) +
               ", [&](int tile_row_, int tile_column_, double sum_) {");
     code.open();

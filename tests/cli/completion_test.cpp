@@ -82,7 +82,7 @@ TEST_F(BashCompletion, CompletesOptionsAndTheirWords) {
   EXPECT_EQ(offered({"bench", "--py"}), Words{"--pytorch"});
   EXPECT_EQ(offered({"bench", "--pytorch", "o"}), (Words{"off", "on"}));
   EXPECT_EQ(offered({"bench", "--pytorch", "=", "a"}), Words{"auto"});
-  EXPECT_EQ(offered({"bench", "--pytorch", "="}), (Words{"auto", "off", "on"}));
+  EXPECT_EQ(offered({"bench", "--pytorch", "="}), (Words{"auto", "eager", "off", "on"}));
   EXPECT_FALSE(has(offered({"bench", "--record", "--"}), "--record")) << "it is there already";
   EXPECT_TRUE(has(offered({"search", "x", "--model", "a", "--"}), "--model")) << "may be repeated";
 }

@@ -52,7 +52,8 @@ TEST(Mistakes, InValues) {
       {"bench --samples 9", "bench: --samples: expected 10 to 10000; see rekernel help bench"},
       {"bench --samples 10x", "bench: --samples: expected 10 to 10000; see rekernel help bench"},
       {"bench --pytorch onn",
-       "bench: --pytorch onn (did you mean 'on'?): expected auto, on or off; see rekernel help "
+       "bench: --pytorch onn (did you mean 'on'?): expected auto, on, eager or off; see rekernel "
+       "help "
        "bench"},
       {"completion bahs",
        "completion: SHELL bahs (did you mean 'bash'?): expected bash, zsh or fish; see rekernel "

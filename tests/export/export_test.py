@@ -537,8 +537,9 @@ class Verdict(unittest.TestCase):
         project = tomllib.loads(text)
         judged = project["tool"]["rekernel"]
         row = self.rows()[judged["device"].split(" (")[0]]
-        self.assertEqual((judged["verdict"], judged["judge"], judged["measured"], judged["sha256"]),
-                         (row["status"], row["harness"], row["measured"], row["sha256"]))
+        self.assertEqual((judged["verdict"], judged["measured"], judged["sha256"]),
+                         (row["status"], row["measured"], row["sha256"]))
+        self.assertIn(judged["judge"].split(":")[0], row["harness"])
         self.assertEqual(judged["badges"].split(", "), row["badges"])
         self.assertEqual(project["project"]["readme"], "README.md")
 
@@ -585,13 +586,14 @@ class Verdict(unittest.TestCase):
         (project / "generated" / self.KERNEL).symlink_to(ROOT / "generated" / self.KERNEL)
         record = json.loads((ROOT / "results/h200/bench.json").read_text())
         row = next(row for row in record["rows"] if f"{row['problem']}/{row['kernel']}" == self.KERNEL)
-        present, older = row["harness"], "-".join(["0123456789abcdef"] * 3)
+        judge = run(PROGRAM, "--version").stdout.split("judge ")[1].split()[0]
+        older = "-".join(["0123456789abcdef"] * 3)
         row["harness"] = older
         (project / "results/h200/bench.json").write_text(json.dumps(record))
         made = run(PROGRAM, "export", ROOT / "generated" / self.KERNEL, "--to", "cpp", "--code", "nvrtc", "--into",
                    SCRATCH / "older", cwd=project)
         self.assertEqual(made.returncode, 0, made.stderr)
-        self.assertIn(f"{older}: an older judge than this program's, which is {present}",
+        self.assertIn(f"{older}: an older judge than this program's, which is {judge}-",
                       (SCRATCH / "older/README.md").read_text())
 
 

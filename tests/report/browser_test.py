@@ -186,6 +186,8 @@ class InABrowser(unittest.TestCase):
                                      f"{page.name}: {layer} of {kind}")
         # Every kind of chart was there, and with marks; samples are recorded by newer runs only.
         for kind, layers in MARKS.items():
+            if kind == "so_far" and not any(study["searches"] for study in self.data.get("studies", [])):
+                continue  # no study has ended
             self.assertTrue(any(seen[kind, layer] for layer in layers), kind)
 
     def test_a_click_on_a_round_opens_its_code_and_its_change(self):

@@ -14,8 +14,8 @@ namespace rekernel {
 /// Problems are read from this project's ops/problems, if it has such a folder, in place of those
 /// of the project that the program was built from. To be called before all that follows.
 void read_problems_of(const std::filesystem::path& project);
-/// Those that the program was built from come first: a pull request may bring new problems, and does
-/// not change those by which it is judged.
+/// Those that the program was built from come first: a pull request may bring new problems, and
+/// does not change those by which it is judged.
 void prefer_problems_of_program();
 
 /// Every problem whose file (ops/problems/<group>/<id>.json of the project) can be read, by group,

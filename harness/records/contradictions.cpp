@@ -411,6 +411,7 @@ Evaluation evaluation_of(const BenchRow& row) {
   evaluation.resources = row.resources;
   evaluation.badges = row.badges;
   evaluation.badge_notes = row.badge_notes;
+  evaluation.stress_left_out = row.stress_left_out;
   evaluation.evidence = row.evidence;
   if (row.median_ns > 0) {
     evaluation.timing = Timing{row.samples_ns, row.median_ns, row.low_ns, row.high_ns};

@@ -145,6 +145,7 @@ constexpr std::tuple row_fields{
     field("speed_of_light_ns", &BenchRow::speed_of_light_ns, count),
     field("message", &BenchRow::message, text, unless_empty),
     field("badge_notes", &BenchRow::badge_notes, text, unless_empty),
+    field("stress_left_out", &BenchRow::stress_left_out, List{Text{256}, 0, 64}, unless_empty),
     field("max_error", &BenchRow::max_error, text),
     field("rms_error", &BenchRow::rms_error, text),
     field("library_max_error", &BenchRow::library_max_error, text),
@@ -244,6 +245,7 @@ BenchRow bench_row(const Evaluation& evaluation,
   row.message = evaluation.message;
   row.badges = evaluation.earned_badges();
   row.badge_notes = evaluation.badge_notes;
+  row.stress_left_out = evaluation.stress_left_out;
   row.measured = today();
   row.ceiling_ns = evaluation.ceiling_ns;
   row.speed_of_light_ns = evaluation.speed_of_light_ns;

@@ -36,6 +36,8 @@ struct BenchRow {
   std::string message;
   Badges badges;
   std::string badge_notes;
+  /// Stress cases whose truth is not finite everywhere: nothing was judged on them.
+  std::vector<std::string> stress_left_out;
   std::string measured;  ///< date, YYYY-MM-DD
   std::int64_t median_ns = 0;
   std::int64_t low_ns = 0;

@@ -72,7 +72,7 @@ class BashCompletion : public CompletionTest {
 
 TEST_F(BashCompletion, CompletesCommands) {
   EXPECT_EQ(offered({"be"}), Words{"bench"});
-  EXPECT_EQ(offered({"problem", ""}), (Words{"check", "mutants", "verify"}));
+  EXPECT_EQ(offered({"problem", ""}), (Words{"check", "import", "mutants", "verify"}));
   EXPECT_EQ(offered({"help", "problem", "ver"}), Words{"verify"});
   EXPECT_TRUE(has(offered({"--v"}), "--version"));
   EXPECT_EQ(offered({"frobnicate", ""}), Words{});

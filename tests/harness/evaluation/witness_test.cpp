@@ -93,6 +93,10 @@ TEST(Witness, WorkThatGoesOnSlowsTheRefereesOwnKernels) {
   for (const auto field : {&RunTimes::prepare_ns, &RunTimes::flush_ns, &RunTimes::snapshot_ns}) {
     std::vector<RunTimes> runs = runs_of(500000);
     const bool flush = field == &RunTimes::flush_ns;
+    // Drawing inputs may take 12% longer.
+    if (field == &RunTimes::prepare_ns) {
+      for (RunTimes& run : runs) run.*field += 9000;
+    }
     for (RunTimes& run : runs) run.*field += flush ? 25000 : 60000;
     EXPECT_EQ(check_clock(witness_of(calibration(), runs)), std::nullopt);
     for (RunTimes& run : runs) run.*field += 20000;

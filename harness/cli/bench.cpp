@@ -118,7 +118,7 @@ Result<Ok> check_strangers(const std::vector<Candidate>& candidates,
     return Error{"--record: results/ keeps the results of the project's problems alone, and '" +
                  problem->id + "' lies elsewhere: expected its file in ops/problems, or --json"};
   }
-  const std::string pytorch = parsed.get<std::string>("pytorch");
+  const std::string& pytorch = parsed.get<std::string>("pytorch");
   if (problem && (pytorch == "on" || pytorch == "eager")) {
     return Error{"--pytorch " + pytorch + ": " + not_timed_in_pytorch(*problem)};
   }

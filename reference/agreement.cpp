@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 #include <utility>
 
 #include "harness/base/files.h"
@@ -107,16 +106,7 @@ Result<std::vector<Agreement>> read_answer(const Problem& problem, const std::st
 
 /// What PyTorch's process sees and writes: a GPU or none, its libraries, no file of its own.
 SandboxAdditions additions(AgreementProcess::Place place, int device) {
-  SandboxAdditions result;
-  result.tools = true;
-  result.variables = {"PYTHONDONTWRITEBYTECODE=1"};
-  if (const char* modules = std::getenv("PYTHONPATH")) {
-    result.variables.push_back(std::string("PYTHONPATH=") + modules);
-    std::istringstream folders(modules);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-      if (folder.starts_with('/')) result.readable.push_back(folder);
-    }
-  }
+  SandboxAdditions result = python_additions();
   if (place == AgreementProcess::Place::cpu) {
     result.variables.push_back("CUDA_VISIBLE_DEVICES=");
   } else if (!std::getenv("CUDA_VISIBLE_DEVICES")) {

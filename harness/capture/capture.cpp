@@ -9,7 +9,6 @@
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
@@ -83,16 +82,9 @@ std::string question(const CaptureRequest& request, const Problem& problem, cons
 SandboxAdditions additions(const CaptureRequest& request, const fs::path& scratch,
                            const fs::path& program) {
   const fs::path& recorder = request.recorder;
-  SandboxAdditions result;
-  result.readable = {program.parent_path().string(), recorder.parent_path().string()};
-  if (const char* modules = std::getenv("PYTHONPATH")) {
-    result.variables.push_back(std::string("PYTHONPATH=") + modules);
-    std::istringstream folders(modules);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-      if (folder.starts_with('/')) result.readable.push_back(folder);
-    }
-  }
-  result.tools = true;
+  SandboxAdditions result = python_additions();
+  result.readable.push_back(program.parent_path().string());
+  result.readable.push_back(recorder.parent_path().string());
   result.writable = {scratch.string()};
   const auto in_scratch = [&](const char* variable, const char* folder) {
     if (sandbox_is_refused() && std::getenv(variable)) return;
@@ -108,7 +100,6 @@ SandboxAdditions additions(const CaptureRequest& request, const fs::path& scratc
   }
   in_scratch("TMPDIR", "tmp");
   result.variables.push_back("HOME=" + (scratch / "tmp").string());
-  result.variables.push_back("PYTHONDONTWRITEBYTECODE=1");
   result.variables.push_back("REKERNEL_CAPTURE_LOGS=" + (scratch / "logs").string());
   result.variables.push_back("CUDA_INJECTION64_PATH=" + recorder.string());
   return result;

@@ -37,16 +37,18 @@ inline constexpr std::tuple claim{
     field("function", &Claim::function, name, unless_empty),
     field("claimed", &Claim::claimed, List{Nested{figure}, 0, 64})};
 
-inline constexpr std::tuple file{
-    schema(1),
-    field("name", &ClaimsFile::name, name),
-    field("title", &ClaimsFile::title, words),
-    field("repository", &ClaimsFile::repository, words),
-    field("revision", &ClaimsFile::revision, name),
-    field("licence", &ClaimsFile::licence, words),
-    field("device", &ClaimsFile::device, name),
-    field("method", &ClaimsFile::method, words),
-    field("compile", &ClaimsFile::compile, command, unless_empty),
-    field("claims", &ClaimsFile::claims, List{Nested{claim}, 1, most_claims})};
+/// What a list and its record begin with.
+inline constexpr std::tuple head{schema(1),
+                                 field("name", &ClaimsFile::name, name),
+                                 field("title", &ClaimsFile::title, words),
+                                 field("repository", &ClaimsFile::repository, words),
+                                 field("revision", &ClaimsFile::revision, name),
+                                 field("licence", &ClaimsFile::licence, words),
+                                 field("device", &ClaimsFile::device, name),
+                                 field("method", &ClaimsFile::method, words)};
+
+inline constexpr std::tuple file = std::tuple_cat(
+    head, std::tuple{field("compile", &ClaimsFile::compile, command, unless_empty),
+                     field("claims", &ClaimsFile::claims, List{Nested{claim}, 1, most_claims})});
 
 }  // namespace rekernel::claim_json

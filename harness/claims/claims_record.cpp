@@ -61,15 +61,6 @@ constexpr std::tuple row{
     field("harness", &ClaimRow::harness, name, unless_empty),
     field("device", &ClaimRow::device, name, unless_empty)};
 
-constexpr std::tuple file{schema(1),
-                          field("name", &ClaimsFile::name, name),
-                          field("title", &ClaimsFile::title, words),
-                          field("repository", &ClaimsFile::repository, words),
-                          field("revision", &ClaimsFile::revision, name),
-                          field("licence", &ClaimsFile::licence, words),
-                          field("device", &ClaimsFile::device, name),
-                          field("method", &ClaimsFile::method, words)};
-
 }  // namespace record_json
 
 /// The reference that a figure means. "library" is the fastest that is not PyTorch.
@@ -120,7 +111,7 @@ void take_evaluation(const Evaluation& evaluation, ClaimRow& row) {
 }
 
 json::object to_json(const ClaimsRecord& record) {
-  json::object result = json_fields::object_of(record.file, record_json::file);
+  json::object result = json_fields::object_of(record.file, claim_json::head);
   json::array rows;
   for (const ClaimRow& row : record.rows) {
     rows.push_back(json_fields::object_of(row, record_json::row));
@@ -137,7 +128,7 @@ Result<ClaimsRecord> claims_record_from_json(const std::string& text, const std:
   for (JsonReader& row : reader.required("rows").array(0, claim_json::most_claims)) {
     record.rows.push_back(json_fields::read_object<ClaimRow>(row, record_json::row));
   }
-  json_fields::read_fields(reader, record.file, record_json::file);
+  json_fields::read_fields(reader, record.file, claim_json::head);
   if (auto error = reader.error()) return *error;
   return record;
 }

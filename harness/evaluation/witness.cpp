@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t least_own_tolerance_ns = 2000;
 constexpr double tolerance_share = 0.015;
 /// The handover's level moves between calibration and runs, in all processes alike: by up to 6 us
-/// in 60 evaluations of honest kernels, while a calibration by itself can be as steady as 1 us.
+/// in 25 evaluations of honest kernels on an H100, while a calibration by itself can be as steady
+/// as 2 us.
 constexpr std::int64_t least_tolerance_ns = 8000;
 constexpr double forgeable_share = 0.25;
 /// The referee's own kernels: much less than a change of contexts costs, there and back. What a

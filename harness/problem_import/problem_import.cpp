@@ -4,7 +4,6 @@
 #include <boost/json.hpp>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
@@ -105,21 +104,6 @@ Result<Answer> read_answer(const std::string& line, const std::string& where) {
   return answer;
 }
 
-/// What python3 may read: the tools on PATH and the folders of PYTHONPATH.
-SandboxAdditions additions() {
-  SandboxAdditions result;
-  result.tools = true;
-  result.variables = {"PYTHONDONTWRITEBYTECODE=1", "CUDA_VISIBLE_DEVICES="};
-  if (const char* modules = std::getenv("PYTHONPATH")) {
-    result.variables.push_back(std::string("PYTHONPATH=") + modules);
-    std::istringstream folders(modules);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-      if (folder.starts_with('/')) result.readable.push_back(folder);
-    }
-  }
-  return result;
-}
-
 Error ended(const ChildOutcome& outcome, const ImportRequest& request, const std::string& where) {
   const std::string words =
       outcome.last_words.empty() ? "" : ": " + one_line(outcome.last_words, longest_line);
@@ -155,8 +139,10 @@ Result<Answer> traced(const json::object& question, const ImportRequest& request
   command.limits.open_files = 4096;
   command.limits.file_bytes = max_file_bytes;
   command.limits.address_space_bytes = max_memory_bytes;
+  SandboxAdditions additions = python_additions();
+  additions.variables.push_back("CUDA_VISIBLE_DEVICES=");
   const Result<ChildOutcome> outcome =
-      run_sandboxed(std::move(command), SandboxDevices::none, additions());
+      run_sandboxed(std::move(command), SandboxDevices::none, additions);
   if (!outcome) return outcome.error();
   if (outcome->end != ChildOutcome::End::exited || outcome->result.empty()) {
     return ended(*outcome, request, where);

@@ -209,6 +209,20 @@ Result<std::string> sandbox() {
   return found;
 }
 
+SandboxAdditions python_additions() {
+  SandboxAdditions result;
+  result.tools = true;
+  result.variables = {"PYTHONDONTWRITEBYTECODE=1"};
+  if (const char* modules = std::getenv("PYTHONPATH")) {
+    result.variables.push_back(std::string("PYTHONPATH=") + modules);
+    std::istringstream folders(modules);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      if (folder.starts_with('/')) result.readable.push_back(folder);
+    }
+  }
+  return result;
+}
+
 Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices,
                                    const SandboxAdditions& additions) {
   const Result<std::string> found = sandbox();

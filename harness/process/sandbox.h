@@ -27,6 +27,10 @@ struct SandboxAdditions {
   std::vector<std::string> variables;  ///< "NAME=value" each
 };
 
+/// What python3 needs: the tools on PATH, and the absolute folders of PYTHONPATH. It writes no
+/// bytecode.
+SandboxAdditions python_additions();
+
 /// run_child inside the sandbox, or without one if there is none. The child gets only those
 /// variables that decide which libraries and devices are used, unless a sandbox is refused.
 Result<ChildOutcome> run_sandboxed(ChildCommand command, SandboxDevices devices,

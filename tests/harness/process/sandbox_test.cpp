@@ -7,8 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "harness/base/file_descriptor.h"
 
@@ -29,6 +31,23 @@ ChildOutcome run_in_sandbox(std::vector<std::string> mode,
   Result<ChildOutcome> outcome = run_sandboxed(std::move(command), SandboxDevices::none);
   if (!outcome) throw std::runtime_error(outcome.error().message);
   return *outcome;
+}
+
+TEST(PythonAdditions, AreTheAbsoluteFoldersOfItsPath) {
+  const std::optional<std::string> before =
+      std::getenv("PYTHONPATH") ? std::optional<std::string>(std::getenv("PYTHONPATH"))
+                                : std::nullopt;
+  ::setenv("PYTHONPATH", "/opt/one:two::/opt/three", 1);
+  const SandboxAdditions found = python_additions();
+  ::unsetenv("PYTHONPATH");
+  const SandboxAdditions without = python_additions();
+  if (before) ::setenv("PYTHONPATH", before->c_str(), 1);
+  EXPECT_TRUE(found.tools);
+  EXPECT_EQ(found.readable, (std::vector<std::string>{"/opt/one", "/opt/three"}));
+  EXPECT_EQ(found.variables, (std::vector<std::string>{"PYTHONDONTWRITEBYTECODE=1",
+                                                       "PYTHONPATH=/opt/one:two::/opt/three"}));
+  EXPECT_TRUE(without.readable.empty());
+  EXPECT_EQ(without.variables, std::vector<std::string>{"PYTHONDONTWRITEBYTECODE=1"});
 }
 
 /// A port of this machine on which somebody listens.

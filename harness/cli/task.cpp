@@ -9,8 +9,6 @@
 #include "harness/terminal/arguments.h"
 #include "harness/terminal/exit_status.h"
 
-extern char** environ;
-
 namespace rekernel {
 
 namespace po = boost::program_options;
@@ -33,14 +31,10 @@ Result<std::string> problem_lines(std::vector<std::string> names) {
 }
 
 std::vector<std::string> environment_with_package() {
-  std::vector<std::string> variables;
-  for (char** at = environ; *at; ++at) variables.emplace_back(*at);
   const std::string present = environment("PYTHONPATH");
-  std::erase_if(variables, [](const std::string& one) { return one.starts_with("PYTHONPATH="); });
-  variables.push_back("PYTHONPATH=" + (project_root() / "harness" / "python").string() +
-                      (present.empty() ? "" : ":" + present));
-  variables.emplace_back("PYTHONDONTWRITEBYTECODE=1");
-  return variables;
+  return environment_with({{"PYTHONPATH", (project_root() / "harness" / "python").string() +
+                                              (present.empty() ? "" : ":" + present)},
+                           {"PYTHONDONTWRITEBYTECODE", "1"}});
 }
 
 Page task_page() {

@@ -1,7 +1,5 @@
 #include "harness/profile/profiler.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/base/environment.h"
 #include "harness/base/files.h"
 #include "harness/base/utf8.h"
 #include "harness/candidate/arch.h"
@@ -33,17 +32,6 @@ constexpr std::chrono::seconds version_deadline{30};
 constexpr std::size_t launches_with_instructions = 3;
 constexpr std::size_t hottest_of_a_launch = 5;
 constexpr std::size_t longest_log = std::size_t{1} << 20;
-
-/// This process's environment, with these in place of what it says of them.
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& changes) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text = *entry;
-    if (!changes.contains(text.substr(0, text.find('=')))) environment.push_back(text);
-  }
-  for (const auto& [name, value] : changes) environment.push_back(name + "=" + value);
-  return environment;
-}
 
 /// Folders in which ncu may lie: PATH, then toolkits, then what it installs by itself, newest
 /// first.

@@ -8,10 +8,8 @@
 #include "harness/base/utf8.h"
 #include "harness/capture/capture.h"
 #include "harness/cli/command.h"
-#include "harness/cli/dataset.h"
 #include "harness/cli/evaluators.h"
 #include "harness/dataset/submissions.h"
-#include "harness/gpu/identity.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/root.h"
 #include "harness/project/scratch_folder.h"
@@ -131,12 +129,10 @@ int dataset_import_command(const Arguments& arguments) {
   }
   const Result<fs::path> root = own_project();
   if (!root) return bad_input(root.error());
-  const int device = parsed.get<int>("device");
-  const Result<std::string> name = gpu_name(device);
-  if (!name) return bad_input(name.error());
-  const Result<GpuIdentity> gpu = identify_gpu(device);
+  const Result<VisibleGpu> gpu = chosen_gpu(parsed);
   if (!gpu) return bad_input(gpu.error());
-  const std::vector<Arch> archs = archs_on(gpu->capability);
+  const int device = gpu->ordinal;
+  const std::vector<Arch> archs = archs_on({gpu->major, gpu->minor});
   if (archs.empty()) return bad_input({"this GPU is older than sm_80"});
 
   Progress progress;
@@ -145,8 +141,8 @@ int dataset_import_command(const Arguments& arguments) {
                         [&](const ForeignProgram& program, const std::string& problem) {
                           return capture(program, problem, device, archs.back());
                         },
-                        device, *name, toolchain_text()};
-  const fs::path record = bench_path(*root, *name).parent_path() / imported_file;
+                        device, gpu->name, toolchain_text()};
+  const fs::path record = bench_path(*root, gpu->name).parent_path() / imported_file;
   const Result<std::size_t> passed = judge_all(*submissions, record, judge, progress);
   if (!passed) return bad_input(passed.error());
   std::cout << counted(*passed, "kernel") << " passed; " << record.string() << "\n";

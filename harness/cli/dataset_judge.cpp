@@ -2,7 +2,6 @@
 
 #include "harness/base/text.h"
 #include "harness/cli/command.h"
-#include "harness/cli/dataset.h"
 #include "harness/cli/evaluators.h"
 #include "harness/dataset/judge_rows.h"
 #include "harness/gpu/choice.h"
@@ -38,7 +37,7 @@ Page dataset_judge_page() {
       "rows", whole_number<std::int64_t>(1, 1000000)->default_value(200), "how many rows to draw")(
       "seed", whole_number<std::uint64_t>(0, std::int64_t{1} << 53)->default_value(1),
       "of the draw");
-  add_device_option(page.group("Judging"));
+  add_device_options(page.group("Judging"));
   page.group("Output").add_options()(
       "record", text_value("FILE", {Names::file}),
       "file that keeps the verdicts; results/<gpu>/judged_again.jsonl by default");
@@ -47,15 +46,6 @@ Page dataset_judge_page() {
 
 }  // namespace
 
-Result<std::string> gpu_name(int ordinal) {
-  const Result<std::vector<VisibleGpu>> visible = visible_gpus();
-  if (!visible) return visible.error();
-  for (const VisibleGpu& gpu : *visible) {
-    if (gpu.ordinal == ordinal) return gpu.name;
-  }
-  return Error{"--device " + std::to_string(ordinal) + ": there is no such GPU here"};
-}
-
 int dataset_judge_command(const Arguments& arguments) {
   const ParsedArguments parsed = parse_arguments(arguments, dataset_judge_page());
   if (parsed.exit_status) return *parsed.exit_status;
@@ -63,17 +53,28 @@ int dataset_judge_command(const Arguments& arguments) {
   asked.dataset = parsed.get<std::string>("directory");
   asked.rows = parsed.get<std::int64_t>("rows");
   asked.seed = parsed.get<std::uint64_t>("seed");
-  asked.device = parsed.get<int>("device");
-  const Result<std::string> name = gpu_name(asked.device);
-  if (!name) return bad_input(name.error());
-  asked.device_name = *name;
-  const Result<fs::path> record = record_path(parsed, *name);
+  const Result<std::vector<VisibleGpu>> gpus = chosen_gpus(parsed);
+  if (!gpus) return bad_input(gpus.error());
+  asked.devices.clear();
+  for (const VisibleGpu& gpu : *gpus) asked.devices.push_back(gpu.ordinal);
+  asked.device_name = gpus->front().name;
+  const Result<fs::path> record = record_path(parsed, asked.device_name);
   if (!record) return bad_input(record.error());
   asked.record = *record;
   Progress progress;
-  asked.progress = [&](std::size_t done, std::size_t total) {
-    progress.step(done, total, "rows judged again");
+  asked.progress = [&](std::size_t done) {
+    progress.step(done, static_cast<std::size_t>(asked.rows), "rows judged again");
   };
+  const auto say = [&](const std::string& text) {
+    progress.show("");
+    std::cerr << wrapped(text, page_columns, 2) << std::endl;
+  };
+  const PoolEvaluatorOptions ahead =
+      compiling_evaluator(Compiler::target_for_device(gpus->front().major, gpus->front().minor),
+                          gpus->size(), say);
+  asked.say = say;
+  if (ahead.compile) asked.compile_ahead = [&](const Candidate& one) { ahead.compile(one); };
+  asked.compilations = ahead.compilations;
   LocalLauncher launcher(nullptr, [&](const std::string& holder) { progress.show(holder); });
   const Result<JudgedAgainRecord> judged = judge_rows(asked, launcher);
   progress.show("");

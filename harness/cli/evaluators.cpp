@@ -19,7 +19,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-/// A core or two for every GPU: its evaluation issues launches and reads clocks meanwhile.
+/// For every GPU: its evaluation issues launches and reads clocks meanwhile.
 constexpr std::size_t cores_of_a_gpu = 2;
 
 /// How long others may hold a GPU before its candidates go to another one, if there is one.
@@ -99,12 +99,23 @@ void add_device_option(po::options_description& options) {
                         "number of the GPU, as nvidia-smi counts");
 }
 
+Result<VisibleGpu> chosen_gpu(const ParsedArguments& parsed) {
+  const Result<std::vector<VisibleGpu>> gpus = visible_gpus();
+  if (!gpus) return gpus.error();
+  const int device = parsed.get<int>("device");
+  for (const VisibleGpu& gpu : *gpus) {
+    if (gpu.ordinal == device) return gpu;
+  }
+  return Error{"--device " + std::to_string(device) + ": no such GPU; this machine has " +
+               std::to_string(gpus->size())};
+}
+
 void add_device_options(po::options_description& options) {
   add_device_option(options);
   options.add_options()("gpus", text_value("LIST"), "several GPUs, of one kind: all, or 0,2");
 }
 
-Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {
+Result<std::vector<VisibleGpu>> chosen_gpus(const ParsedArguments& parsed) {
   const Result<std::vector<VisibleGpu>> visible = visible_gpus();
   if (!visible) return visible.error();
   if (parsed.has("gpus") && parsed.given("device")) {
@@ -112,7 +123,11 @@ Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {
   }
   const std::string names = parsed.has("gpus") ? parsed.get<std::string>("gpus")
                                                : std::to_string(parsed.get<int>("device"));
-  const auto chosen = choose_gpus(names, *visible, std::nullopt);
+  return choose_gpus(names, *visible, std::nullopt);
+}
+
+Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed) {
+  const Result<std::vector<VisibleGpu>> chosen = chosen_gpus(parsed);
   if (!chosen) return chosen.error();
   std::vector<int> devices;
   for (const VisibleGpu& gpu : *chosen) devices.push_back(gpu.ordinal);
@@ -147,7 +162,7 @@ PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
                                      const std::vector<std::string>& references,
                                      const std::string& problem, const std::string& target,
                                      const std::function<void(const std::string&)>& say) {
-  PoolEvaluatorOptions options = compiling_evaluator(target, cores_of_a_gpu * gpus.size(), say);
+  PoolEvaluatorOptions options = compiling_evaluator(target, gpus.size(), say);
   std::optional<std::chrono::seconds> longest_wait;
   if (gpus.size() > 1) longest_wait = patience;
   EvaluationPlaces places;
@@ -190,7 +205,12 @@ std::function<Result<ProfileRecord>(const Candidate&)> ncu_profiles(const Visibl
   };
 }
 
-PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
+unsigned compiling_cores(std::size_t gpus) {
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<unsigned>(cores > cores_of_a_gpu * gpus ? cores - cores_of_a_gpu * gpus : 1);
+}
+
+PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t gpus,
                                          std::function<void(const std::string&)> say) {
   PoolEvaluatorOptions options;
   options.target = target;
@@ -201,8 +221,7 @@ PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t 
       return precompile(compiler, candidate, target);
     };
   }
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  options.compilations = static_cast<unsigned>(cores > reserved ? cores - reserved : 1);
+  options.compilations = compiling_cores(gpus);
   return options;
 }
 

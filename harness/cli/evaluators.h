@@ -17,9 +17,11 @@ void add_gpu_options(boost::program_options::options_description& options);
 
 /// --device, for a command that uses one GPU.
 void add_device_option(boost::program_options::options_description& options);
+Result<VisibleGpu> chosen_gpu(const ParsedArguments& parsed);
 /// --device, and --gpus in its place, for what is measured into one record.
 void add_device_options(boost::program_options::options_description& options);
-Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed);
+Result<std::vector<VisibleGpu>> chosen_gpus(const ParsedArguments& parsed);
+Result<std::vector<int>> chosen_devices(const ParsedArguments& parsed);  ///< their numbers
 
 /// The GPUs that the options name, each for the code that the search writes and, unless it takes
 /// different ones, of the kind that its first times are of (`timed_on`; empty if it has none). None
@@ -37,8 +39,12 @@ PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
 /// Profiles candidates with Nsight Compute on this GPU; looks for it at the first candidate.
 std::function<Result<ProfileRecord>(const Candidate&)> ncu_profiles(const VisibleGpu& gpu);
 
-/// The part of it that does not depend on who evaluates: the compiler, on all cores but `reserved`.
-PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t reserved,
+/// How many candidates are compiled at once while these many GPUs of this machine are in use: the
+/// cores that they leave, at least one.
+unsigned compiling_cores(std::size_t gpus);
+
+/// The part of it that does not depend on who evaluates: the compiler, on compiling_cores().
+PoolEvaluatorOptions compiling_evaluator(const std::string& target, std::size_t gpus,
                                          std::function<void(const std::string&)> say);
 
 /// Compiler, driver and libraries, in a line, as evaluations are recorded with.

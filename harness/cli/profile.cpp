@@ -41,16 +41,6 @@ Page profile_page() {
   return page;
 }
 
-Result<VisibleGpu> gpu_of(int device) {
-  const Result<std::vector<VisibleGpu>> gpus = visible_gpus();
-  if (!gpus) return gpus.error();
-  for (const VisibleGpu& gpu : *gpus) {
-    if (gpu.ordinal == device) return gpu;
-  }
-  return Error{"--device " + std::to_string(device) + ": no such GPU; this machine has " +
-               std::to_string(gpus->size())};
-}
-
 }  // namespace
 
 int profile_command(const Arguments& arguments) {
@@ -61,7 +51,7 @@ int profile_command(const Arguments& arguments) {
   const Result<NcuProfiler> profiler =
       parsed.has("ncu") ? NcuProfiler::at(parsed.get<std::string>("ncu")) : NcuProfiler::find();
   if (!profiler) return bad_input(profiler.error());
-  const Result<VisibleGpu> gpu = gpu_of(parsed.get<int>("device"));
+  const Result<VisibleGpu> gpu = chosen_gpu(parsed);
   if (!gpu) return bad_input(gpu.error());
   Result<Profiling> profiling = Error{""};
   {

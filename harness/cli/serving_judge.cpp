@@ -20,15 +20,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A core or two for every GPU: its evaluation issues launches and reads clocks meanwhile.
-constexpr unsigned cores_of_a_gpu = 2;
-
 unsigned cores_for(const ParsedArguments& parsed, std::size_t local_gpus) {
   const std::int64_t asked = parsed.get<std::int64_t>("cores");
   if (asked > 0) return static_cast<unsigned>(asked);
-  const std::size_t all = std::max(1u, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(std::max<std::size_t>(
-      1, all > cores_of_a_gpu * local_gpus ? all - cores_of_a_gpu * local_gpus : 1));
+  return compiling_cores(local_gpus);
 }
 
 Result<ServingJudge> judge_by(const ParsedArguments& parsed, LaunchedJudge::Options options,

@@ -10,13 +10,14 @@
 #include "harness/dataset/dataset_reader.h"
 #include "harness/measuring/references.h"
 #include "harness/records/record.h"
+#include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
 
 namespace {
 
 /// Rows that are read at a time: each reading starts Python.
-constexpr std::size_t rows_at_a_time = 25;
+constexpr std::size_t rows_at_a_time = 200;
 
 std::string digest_of(const std::vector<ListedRow>& rows) {
   Sha256 hash;
@@ -39,19 +40,61 @@ Result<JudgedAgainRecord> begin_record(const JudgeRows& asked, const Draw& draw)
   return JudgedAgainRecord{draw, {}};
 }
 
-Result<JudgedAgain> judge(const DatasetRow& row, const JudgeRows& asked,
-                          EvaluationLauncher& launcher) {
-  EvaluateOptions options;
-  options.device = asked.device;
-  options.references = headline_reference_ids(row.candidate.problem);
-  const EvaluationReport report = launcher.evaluate(row.candidate, options);
-  if (!report.failure.empty()) return Error{row.listed.id + ": " + report.failure};
-  const Evaluation& found = report.evaluation;
-  return JudgedAgain{row.listed.id,           row.listed.sha256,
-                     row.listed.device,       row.listed.status,
-                     row.listed.median_ns,    asked.device_name,
-                     to_string(found.status), found.timing ? found.timing->median_ns : 0,
-                     found.harness,           today()};
+JudgedAgain judged_again(const ListedRow& row, const Evaluation& found,
+                         const std::string& device_name) {
+  return JudgedAgain{row.id,
+                     row.sha256,
+                     row.device,
+                     row.status,
+                     row.median_ns,
+                     device_name,
+                     to_string(found.status),
+                     found.timing ? found.timing->median_ns : 0,
+                     found.harness,
+                     today()};
+}
+
+/// One worker for each GPU; a row is timed beside its headline reference.
+std::vector<PoolWorker> workers_for(const JudgeRows& asked, EvaluationLauncher& launcher) {
+  std::vector<PoolWorker> workers;
+  for (const int device : asked.devices) {
+    workers.push_back(
+        {"GPU " + std::to_string(device), [&launcher, device](const Candidate& candidate) {
+           EvaluateOptions options;
+           options.device = device;
+           options.references = headline_reference_ids(candidate.problem);
+           return launcher.evaluate(candidate, options);
+         }});
+  }
+  return workers;
+}
+
+/// Judges these rows; each verdict is kept as it comes.
+Result<Ok> judge_in(EvaluationPool& pool, const std::vector<DatasetRow>& rows,
+                    const JudgeRows& asked, JudgedAgainRecord& record) {
+  PoolTask task;
+  for (const DatasetRow& row : rows) {
+    task.candidates.push_back(&row.candidate);
+    task.ids.push_back(row.listed.id);
+  }
+  task.prepare = [&](std::size_t index) {
+    if (asked.compile_ahead) asked.compile_ahead(rows[index].candidate);
+    return std::nullopt;
+  };
+  task.preparers = asked.compilations;
+  Result<Ok> kept = Ok{};
+  task.settle = [&](std::size_t index, const EvaluationReport& report) {
+    JudgedAgain row = judged_again(rows[index].listed, report.evaluation, asked.device_name);
+    kept = append_judged_again(asked.record, row);
+    record.rows.push_back(std::move(row));
+    if (asked.progress) asked.progress(record.rows.size());
+    return kept.ok();
+  };
+  std::vector<std::size_t> unsettled;
+  const auto interruption = pool.run(task, unsettled);
+  if (!kept) return kept;
+  if (interruption) return Error{interruption->message};
+  return Ok{};
 }
 
 }  // namespace
@@ -70,19 +113,16 @@ Result<JudgedAgainRecord> judge_rows(const JudgeRows& asked, EvaluationLauncher&
   for (const std::size_t index : drawn(listed->size(), count, asked.seed)) {
     if (!done.contains((*listed)[index].id)) left.push_back((*listed)[index].id);
   }
+  PoolOptions options;
+  options.say = asked.say;
+  EvaluationPool pool(workers_for(asked, launcher), std::move(options));
   for (std::size_t from = 0; from < left.size(); from += rows_at_a_time) {
     const std::vector<std::string> ids(
         left.begin() + static_cast<std::ptrdiff_t>(from),
         left.begin() + static_cast<std::ptrdiff_t>(std::min(from + rows_at_a_time, left.size())));
     const Result<std::vector<DatasetRow>> rows = read_dataset_rows(asked.dataset, ids);
     if (!rows) return rows.error();
-    for (const DatasetRow& row : *rows) {
-      if (asked.progress) asked.progress(record->rows.size(), count);
-      Result<JudgedAgain> judged = judge(row, asked, launcher);
-      if (!judged) return judged.error();
-      if (Result<Ok> kept = append_judged_again(asked.record, *judged); !kept) return kept.error();
-      record->rows.push_back(std::move(*judged));
-    }
+    if (Result<Ok> judged = judge_in(pool, *rows, asked, *record); !judged) return judged.error();
   }
   return record;
 }

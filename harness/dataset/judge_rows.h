@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "harness/dataset/judged_again.h"
 #include "harness/evaluation/launcher.h"
@@ -17,9 +18,13 @@ struct JudgeRows {
   std::filesystem::path record;  ///< judged_again_file of the device
   std::int64_t rows = 200;
   std::uint64_t seed = 1;
-  int device = 0;           ///< number of the GPU
-  std::string device_name;  ///< its name
-  std::function<void(std::size_t done, std::size_t total)> progress;
+  std::vector<int> devices = {0};  ///< numbers of the GPUs, one row at a time on each
+  std::string device_name;         ///< the kind that they are of
+  std::function<void(const Candidate&)> compile_ahead;  ///< into the compiler's cache, while others
+                                                        ///< are judged; may be absent
+  unsigned compilations = 1;                            ///< at once
+  std::function<void(std::size_t done)> progress;
+  std::function<void(const std::string&)> say;  ///< told, in a line, what became of a GPU
 };
 
 /// Draws rows at random, judges each and times it beside its headline reference, and keeps each

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "harness/process/tool.h"
-#include "harness/project/scratch_folder.h"
 
 namespace rekernel {
 
@@ -60,24 +59,38 @@ void split(std::string_view output, std::span<const TextPair> pairs,
   }
 }
 
-Result<Ok> compare(std::span<const TextPair> pairs, std::vector<std::string>& differences) {
-  const Result<ScratchFolder> scratch = ScratchFolder::make("differences");
-  if (!scratch) return scratch.error();
+}  // namespace
+
+/// a/0 and b/0 for the first pair, and so on; what an earlier call had more is gone.
+Result<Ok> TextComparer::write(std::span<const TextPair> pairs) {
   std::error_code status;
-  fs::create_directory(scratch->path() / "a", status);
-  fs::create_directory(scratch->path() / "b", status);
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::string name = std::to_string(i);
-    for (const auto& [folder, text] :
-         {std::pair{"a", pairs[i].before.text}, std::pair{"b", pairs[i].after.text}}) {
-      if (Result<Ok> written = write_text(scratch->path() / folder / name, text); !written) {
-        return written;
+  if (!scratch_) {
+    Result<ScratchFolder> made = ScratchFolder::make("differences");
+    if (!made) return made.error();
+    scratch_.emplace(std::move(*made));
+    for (const char* side : {"a", "b"}) fs::create_directory(scratch_->path() / side, status);
+  }
+  for (std::size_t i = 0; i < std::max(pairs.size(), files_); ++i) {
+    for (const char* side : {"a", "b"}) {
+      const fs::path path = scratch_->path() / side / std::to_string(i);
+      if (i >= pairs.size()) {
+        fs::remove(path, status);
+        continue;
       }
+      const std::string_view text = side[0] == 'a' ? pairs[i].before.text : pairs[i].after.text;
+      if (Result<Ok> written = write_text(path, text); !written) return written;
     }
   }
+  files_ = pairs.size();
+  return Ok{};
+}
+
+Result<Ok> TextComparer::compare(std::span<const TextPair> pairs,
+                                 std::vector<std::string>& differences) {
+  if (Result<Ok> written = write(pairs); !written) return written;
   ToolCommand tool;
   tool.arguments = {"/bin/sh", "-c", "cd \"$1\" && LC_ALL=C exec diff -r -u --text a b", "sh",
-                    scratch->path().string()};
+                    scratch_->path().string()};
   tool.deadline = longest_comparison;
   const Result<ToolOutcome> outcome = run_tool(tool);
   if (!outcome) return Error{"diff: " + outcome.error().message};
@@ -92,18 +105,16 @@ Result<Ok> compare(std::span<const TextPair> pairs, std::vector<std::string>& di
   return Ok{};
 }
 
-}  // namespace
-
-Result<std::vector<std::string>> unified_differences(std::span<const TextPair> pairs) {
-  std::vector<std::string> differences;
+Result<std::vector<std::string>> TextComparer::differences(std::span<const TextPair> pairs) {
+  std::vector<std::string> found;
   while (!pairs.empty()) {
     const std::size_t count = std::min(pairs.size(), pairs_at_a_time);
-    if (Result<Ok> compared = compare(pairs.first(count), differences); !compared) {
+    if (Result<Ok> compared = compare(pairs.first(count), found); !compared) {
       return compared.error();
     }
     pairs = pairs.subspan(count);
   }
-  return differences;
+  return found;
 }
 
 }  // namespace rekernel

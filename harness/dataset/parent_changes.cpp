@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "harness/candidate/code.h"
-#include "harness/dataset/differences.h"
 #include "replay/report/walk.h"
 
 namespace rekernel {
 
-Result<ParentChanges> parent_changes(const RoundMemory& round) {
+Result<ParentChanges> parent_changes(const RoundMemory& round, TextComparer& comparer) {
   ParentChanges changes;
   if (round.parents.empty()) return changes;
   const ShownParent& parent = round.parents.front();
@@ -27,7 +26,7 @@ Result<ParentChanges> parent_changes(const RoundMemory& round) {
                      {one.id + code, one.candidate->program.source}});
     pairs.push_back({{parent.id + plan, parents_plan}, {one.id + plan, plans.back()}});
   }
-  Result<std::vector<std::string>> texts = unified_differences(pairs);
+  Result<std::vector<std::string>> texts = comparer.differences(pairs);
   if (!texts) return texts.error();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     changes[ids[i]] = {std::move((*texts)[2 * i]), std::move((*texts)[2 * i + 1])};

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "harness/dataset/differences.h"
 #include "harness/dataset/round_memory.h"
 #include "ops/result.h"
 
@@ -16,6 +17,6 @@ struct ParentChange {
 using ParentChanges = std::map<std::string, ParentChange>;  ///< by candidate
 
 /// Of a round's candidates, to the first of RoundMemory::parents. Fails where GNU diff is missing.
-Result<ParentChanges> parent_changes(const RoundMemory& round);
+Result<ParentChanges> parent_changes(const RoundMemory& round, TextComparer& comparer);
 
 }  // namespace rekernel

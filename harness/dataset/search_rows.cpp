@@ -135,7 +135,7 @@ class SearchRows {
 
   ParentChanges changes_to_parent() {
     if (differences_ == Differences::left_out) return {};
-    Result<ParentChanges> changes = parent_changes(round_);
+    Result<ParentChanges> changes = parent_changes(round_, comparer_);
     if (!changes && !error_) error_ = changes.error();
     return changes ? std::move(*changes) : ParentChanges();
   }
@@ -262,6 +262,7 @@ class SearchRows {
   RowStream& rows_;
   const Split split_;
   RoundMemory round_;
+  TextComparer comparer_;
   Repairs repairs_;
   std::optional<Error> error_;
 };

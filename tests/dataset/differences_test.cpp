@@ -22,7 +22,8 @@ TEST(Differences, AreThoseOfEachPairAlone) {
   for (std::size_t i = 0; i < texts.size(); i += 2) {
     pairs.push_back({{"before " + std::to_string(i), texts[i]}, {"after", texts[i + 1]}});
   }
-  const auto all = unified_differences(pairs);
+  TextComparer comparer;
+  const auto all = comparer.differences(pairs);
   ASSERT_TRUE(all) << all.error().message;
   ASSERT_EQ(all->size(), pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -40,13 +41,17 @@ TEST(Differences, ComeInTheOrderOfManyPairs) {
     texts.push_back("line " + std::to_string(i) + "\n");
     pairs.push_back({{"before", "line\n"}, {"after", texts.back()}});
   }
-  const auto all = unified_differences(pairs);
+  TextComparer comparer;
+  const auto all = comparer.differences(pairs);
   ASSERT_TRUE(all) << all.error().message;
   ASSERT_EQ(all->size(), pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     EXPECT_TRUE((*all)[i].ends_with("+" + texts[i])) << i << ": " << (*all)[i];
   }
-  EXPECT_TRUE(unified_differences({})->empty());
+  EXPECT_TRUE(comparer.differences({})->empty());
+  const auto fewer = comparer.differences(std::span(pairs).first(2));
+  ASSERT_TRUE(fewer) << fewer.error().message;
+  EXPECT_EQ(*fewer, std::vector<std::string>(all->begin(), all->begin() + 2));
 }
 
 }  // namespace

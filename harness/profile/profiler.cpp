@@ -68,6 +68,28 @@ std::vector<const KernelLaunch*> launches_of(const Candidate& candidate) {
   return launches;
 }
 
+constexpr std::string_view profiled = "profiled_";
+
+/// The same candidate with kernels of names that none of the judge's own has: macros rename them.
+/// Machine code keeps its names.
+Candidate with_own_names(Candidate candidate) {
+  if (candidate.program.language != Language::cuda) return candidate;
+  for (Step& step : candidate.program.steps) {
+    auto* launch = std::get_if<KernelLaunch>(&step);
+    // The reserved ones cannot be macros of a plan.
+    if (!launch || launch->kernel.starts_with('_')) continue;
+    const std::string own = std::string(profiled) + launch->kernel;
+    candidate.program.compile.defines[launch->kernel] = own;
+    launch->kernel = own;
+  }
+  return candidate;
+}
+
+/// What the plan calls a kernel that ncu counted.
+std::string planned_name(const std::string& counted) {
+  return counted.starts_with(profiled) ? counted.substr(profiled.size()) : counted;
+}
+
 /// Which kernel of the judge's own has the name of one of the candidate's; empty if none has.
 std::string name_of_others(const std::vector<const KernelLaunch*>& planned,
                            const std::vector<LaunchMetrics>& found) {
@@ -135,15 +157,16 @@ Result<Profiling> NcuProfiler::profile(const Candidate& candidate, const Visible
   if (!folder) return folder.error();
   const Files files{folder->path() / candidate.name, folder->path() / "counted.ncu-rep",
                     folder->path() / "log"};
-  if (Result<Ok> written = write_candidate(files.candidate, candidate); !written) {
+  const Candidate renamed = with_own_names(candidate);
+  if (Result<Ok> written = write_candidate(files.candidate, renamed); !written) {
     return written.error();
   }
-  return count(candidate, gpu, files);
+  return count(candidate, renamed, gpu, files);
 }
 
-Result<Profiling> NcuProfiler::count(const Candidate& candidate, const VisibleGpu& gpu,
-                                     const Files& files) const {
-  const std::vector<const KernelLaunch*> launches = launches_of(candidate);
+Result<Profiling> NcuProfiler::count(const Candidate& candidate, const Candidate& renamed,
+                                     const VisibleGpu& gpu, const Files& files) const {
+  const std::vector<const KernelLaunch*> launches = launches_of(renamed);
   if (launches.empty()) return Profiling{std::nullopt, "the plan launches no kernel"};
   ToolCommand command;
   command.arguments = {program_,
@@ -188,7 +211,7 @@ Result<Profiling> NcuProfiler::count(const Candidate& candidate, const VisibleGp
   }
   const Result<std::string> raw = page(files, {"--page", "raw", "--print-units", "base"});
   if (!raw) return raw.error();
-  const Result<std::vector<LaunchMetrics>> counted = launches_in(*raw);
+  Result<std::vector<LaunchMetrics>> counted = launches_in(*raw);
   if (!counted) return Error{version_ + ", " + counted.error().message};
   if (counted->empty()) return Profiling{std::nullopt, "no launch was counted"};
   if (const std::string name = name_of_others(launches, *counted); !name.empty()) {
@@ -200,7 +223,10 @@ Result<Profiling> NcuProfiler::count(const Candidate& candidate, const VisibleGp
   if (const auto problem = known_problem(candidate.problem)) {
     profile.least_bytes = (*problem)->min_bytes;
   }
-  for (const LaunchMetrics& launch : *counted) profile.launches.push_back(launch_profile(launch));
+  for (LaunchMetrics& launch : *counted) {
+    launch.kernel = planned_name(launch.kernel);
+    profile.launches.push_back(launch_profile(launch));
+  }
   add_hottest(profile, candidate, gpu, files);
   return Profiling{std::move(profile), ""};
 }

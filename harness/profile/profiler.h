@@ -43,8 +43,8 @@ class NcuProfiler {
   NcuProfiler(std::string program, ToolRunner run, std::string version)
       : program_(std::move(program)), run_(std::move(run)), version_(std::move(version)) {}
 
-  Result<Profiling> count(const Candidate& candidate, const VisibleGpu& gpu,
-                          const Files& files) const;
+  Result<Profiling> count(const Candidate& candidate, const Candidate& renamed,
+                          const VisibleGpu& gpu, const Files& files) const;
   Result<std::string> page(const Files& files, const std::vector<std::string>& options) const;
   void add_hottest(Profile& profile, const Candidate& candidate, const VisibleGpu& gpu,
                    const Files& files) const;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """How long a data set takes, and how much memory, by the number of a search's events. The searches are made up. $1: the
-program; $2: the build's made_up_search; then numbers of rounds, 100 candidates each. Run by hand."""
+program; $2: the build's made_up_search; then searches, ROUNDSxIDEASxBRANCHES each. Run by hand."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import datasets_made
 
-IDEAS, BRANCHES = 10, 10
+SEARCHES = ["30x10x10", "300x10x10", "1000x19x18"]  # the last has a million events
 
 
 def memory_of(process):
@@ -36,14 +36,14 @@ def children_of(pid):
 def main():
     program, made_up_search = (str(Path(one).resolve()) for one in sys.argv[1:3])
     print("   events  GB recorded  seconds  MiB (program)  MiB (writer)  GB written")
-    for rounds in map(int, sys.argv[3:] or ["30", "300", "3000"]):
+    for search in sys.argv[3:] or SEARCHES:
         with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as scratch:
             project = Path(scratch) / "project"
             for part in ("trajectories", "results", "generated", "tests/adversarial", "tests/mutants", "tests/honest"):
                 (project / part).mkdir(parents=True)
-            search = project / "trajectories/fake.jsonl"
-            subprocess.run([made_up_search, search, str(rounds), str(IDEAS), str(BRANCHES)], check=True)
-            with open(search, "rb") as file:
+            trajectory = project / "trajectories/fake.jsonl"
+            subprocess.run([made_up_search, trajectory, *search.split("x")], check=True)
+            with open(trajectory, "rb") as file:
                 events = sum(1 for _ in file)
             start, most = time.monotonic(), [0, 0]
             process = subprocess.Popen([program, "dataset", Path(scratch) / "data"], cwd=project,
@@ -55,7 +55,7 @@ def main():
                 sys.exit(process.returncode)
             seconds = time.monotonic() - start
             size = sum(map(len, datasets_made.contents(Path(scratch) / "data").values()))
-            print(f"{events:9}  {search.stat().st_size / 1e9:11.2f}  {seconds:7.0f}  {most[0]:13}  {most[1]:12}  "
+            print(f"{events:9}  {trajectory.stat().st_size / 1e9:11.2f}  {seconds:7.0f}  {most[0]:13}  {most[1]:12}  "
                   f"{size / 1e9:10.2f}", flush=True)
 
 

@@ -31,6 +31,8 @@ struct FakeNcu {
   std::string raw;
   std::string source = "\"Address\",\"Source\",\"# Samples\"\n\"0x10\",\"EXIT\",\"5\"\n";
   bool counts = true;
+  std::string plan;  ///< of the candidate that it was to run
+  std::string code;
   std::vector<ToolCommand> commands;
 
   Result<ToolOutcome> operator()(const ToolCommand& command) {
@@ -42,6 +44,9 @@ struct FakeNcu {
     } else if (has(command, "--import")) {
       outcome.output = after(command, "--page") == "raw" ? raw : source;
     } else {
+      const std::filesystem::path candidate = after(command, "evaluate");
+      plan = read_file(candidate / "kernel.json").value();
+      code = read_file(candidate / "kernel.cu").value();
       std::ofstream(after(command, "--log-file")) << log;
       if (counts) std::ofstream(after(command, "--export")) << "report";
       outcome.last_words = "evaluate: the GPU is gone";
@@ -65,7 +70,9 @@ class Profiler : public ::testing::Test {
  protected:
   Profiler() : candidate_(scaffold_candidate(*find_problem("softmax"), "slow")) {
     for (const Step& step : candidate_.program.steps) {
-      if (const auto* launch = std::get_if<KernelLaunch>(&step)) names_.push_back(launch->kernel);
+      if (const auto* launch = std::get_if<KernelLaunch>(&step)) {
+        names_.push_back("profiled_" + launch->kernel);
+      }
     }
     ncu_.raw = raw_page(names_);
   }
@@ -92,6 +99,13 @@ TEST_F(Profiler, AsksForTheCandidatesKernelsAlone) {
   EXPECT_TRUE(after(counted, "--kernel-name").starts_with("regex:^("));
   for (const std::string& name : names_) {
     EXPECT_NE(after(counted, "--kernel-name").find(name), std::string::npos);
+  }
+  const auto written = parse_candidate(ncu_.plan, {{Language::cuda, ncu_.code}}, "what ncu ran");
+  ASSERT_TRUE(written) << written.error().message;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    const std::string& planned = profiling->profile->launches[i].kernel;
+    EXPECT_EQ("profiled_" + planned, names_[i]);
+    EXPECT_EQ(written->program.compile.defines.at(planned), names_[i]);
   }
   EXPECT_TRUE(has(counted, "--once"));
   const auto& environment = *counted.environment;

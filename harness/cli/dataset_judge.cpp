@@ -69,9 +69,8 @@ int dataset_judge_command(const Arguments& arguments) {
     progress.show("");
     std::cerr << wrapped(text, page_columns, 2) << std::endl;
   };
-  const PoolEvaluatorOptions ahead =
-      compiling_evaluator(Compiler::target_for_device(gpus->front().major, gpus->front().minor),
-                          gpus->size(), say);
+  const PoolEvaluatorOptions ahead = compiling_evaluator(
+      Compiler::target_for_device(gpus->front().major, gpus->front().minor), gpus->size(), say);
   asked.say = say;
   if (ahead.compile) asked.compile_ahead = [&](const Candidate& one) { ahead.compile(one); };
   asked.compilations = ahead.compilations;

@@ -8,6 +8,7 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/jobs/slurm_launcher.h"
 #include "harness/process/isolate.h"
+#include "harness/profile/profiler.h"
 #include "harness/service/launched_judge.h"
 #include "harness/service/made_up_judge.h"
 
@@ -54,7 +55,10 @@ Result<ServingJudge> local_judge(const ParsedArguments& parsed, const Log& log) 
         log("gpu_waits", {{"message", holder}});
       },
       patience);
-  for (const VisibleGpu& gpu : *chosen) options.places.push_back(gpu.ordinal);
+  for (const VisibleGpu& gpu : *chosen) {
+    options.places.push_back(gpu.ordinal);
+    if (parsed.get<bool>("profiles")) options.profilers.push_back(ncu_profiles(gpu));
+  }
   options.device_name = chosen->front().name;
   options.target = Compiler::target_for_device(chosen->front().major, chosen->front().minor);
   return judge_by(parsed, std::move(options), chosen->size());
@@ -121,8 +125,10 @@ void add_judge_options(Page& page) {
       "cores", number(0, most_cores, 0), "compilations at once; 0: all cores but two for each GPU")(
       "target", text_value("TARGET"), "compile for this target (sm_90a) where no GPU says it")(
       "sign", text_value("FILE", {Names::file}), "SSH key that signs verdicts")(
-      "launcher", one_of({"local", "slurm"})->default_value("local"),
-      "local, or slurm: a job for each evaluation");
+      "profiles", po::bool_switch(),
+      "profile candidates for clients that ask; they run under Nsight Compute, without the "
+      "sandbox")("launcher", one_of({"local", "slurm"})->default_value("local"),
+                 "local, or slurm: a job for each evaluation");
   page.group("With --launcher slurm")
       .add_options()("partition", text_value("NAME"), "partition")(
           "account", text_value("NAME"), "account")("constraint", text_value("FEATURES"),
@@ -145,6 +151,14 @@ Result<Ok> check_judge_options(const ParsedArguments& parsed) {
        {"partition", "account", "constraint", "time", "slurm-flag", "jobs", "jobs-folder"}) {
     if (parsed.given(option) && parsed.get<std::string>("launcher") != "slurm") {
       return Error{std::string("--") + option + ": expected --launcher slurm with it"};
+    }
+  }
+  if (parsed.get<bool>("profiles")) {
+    if (parsed.get<std::string>("launcher") != "local") {
+      return Error{"--profiles: expected --launcher local with it"};
+    }
+    if (const auto profiler = NcuProfiler::find(); !profiler) {
+      return Error{"--profiles: " + profiler.error().message};
     }
   }
   return Ok{};

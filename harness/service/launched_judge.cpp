@@ -92,11 +92,34 @@ JudgeBackend::Identity LaunchedJudge::identity(const Task& task) const {
           task.tier == Tier::compile ? target_of(task) : device_name()};
 }
 
+/// Nothing where nobody asked, or where there is nothing to profile.
+std::optional<ProfileRecord> LaunchedJudge::profile(const Task& task, const Candidate& candidate,
+                                                    const Evaluation& evaluation,
+                                                    int device) const {
+  if (!task.profile || evaluation.status != Status::passed) return std::nullopt;
+  ProfileRecord none;
+  if (options_.profilers.empty()) {
+    none.unavailable = "this service does not profile: `rekernel serve --profiles` does";
+    return none;
+  }
+  const Result<ProfileRecord> found =
+      options_.profilers.at(static_cast<std::size_t>(device))(candidate);
+  if (found) return *found;
+  none.unavailable = found.error().message;
+  return none;
+}
+
 Outcome LaunchedJudge::verdict(const Task& task, const Evaluation& evaluation,
-                               const std::string& device, const std::string& toolchain) const {
+                               const std::string& device, const std::string& toolchain,
+                               const std::optional<ProfileRecord>& profile) const {
   const JudgedBy by{harness_digest(digest_of_problem(task.problem), references_of(task)), device,
                     toolchain};
   boost::json::object json = verdict_json(evaluation, task, by);
+  if (profile && profile->unavailable.empty()) {
+    json["profile"] = {{"tool", profile->tool}, {"text", profile->text}};
+  } else if (profile) {
+    json["profile"] = {{"unavailable", profile->unavailable}};
+  }
   if (!options_.signing_key.empty()) {
     const std::string statement = statement_of(evaluation, task, by);
     const Result<std::string> signature = sign(statement, options_.signing_key);
@@ -170,7 +193,8 @@ Outcome LaunchedJudge::judge(const Task& task, int device) {
     if (seen_device_.empty()) seen_device_ = name;
   }
   return verdict(task, report.evaluation, name,
-                 report.toolchain.empty() ? options_.toolchain : report.toolchain);
+                 report.toolchain.empty() ? options_.toolchain : report.toolchain,
+                 profile(task, *candidate, report.evaluation, device));
 }
 
 bool LaunchedJudge::answers(int device) {

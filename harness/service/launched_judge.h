@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "harness/evaluation/launcher.h"
 #include "harness/service/answer.h"
 #include "harness/service/judge.h"
+#include "replay/trajectory/profile_record.h"
 
 namespace rekernel::service {
 
@@ -28,6 +30,9 @@ class LaunchedJudge : public JudgeBackend {
     bool is_local = true;     ///< a GPU that failed can be asked whether it is there
     std::string toolchain;
     std::filesystem::path signing_key;  ///< verdicts are signed with it, unless it is empty
+    /// For each place, what a profiler says of a candidate that passed there; the error is of what
+    /// keeps every candidate from being profiled. Empty: this service does not profile.
+    std::vector<std::function<Result<ProfileRecord>(const Candidate&)>> profilers;
     /// Told of each evaluation that came to a report.
     std::function<void(const Candidate&, const EvaluateOptions&)> settled;
   };
@@ -46,7 +51,10 @@ class LaunchedJudge : public JudgeBackend {
   std::string target_of(const Task& task) const;
   std::string device_name() const;
   Outcome verdict(const Task& task, const Evaluation& evaluation, const std::string& device,
-                  const std::string& toolchain) const;
+                  const std::string& toolchain,
+                  const std::optional<ProfileRecord>& profile = std::nullopt) const;
+  std::optional<ProfileRecord> profile(const Task& task, const Candidate& candidate,
+                                       const Evaluation& evaluation, int device) const;
 
   const Options options_;
   const Compiler compiler_;

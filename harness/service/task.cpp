@@ -4,6 +4,7 @@
 
 #include "harness/base/base64.h"
 #include "harness/candidate/code.h"
+#include "harness/service/own_problem.h"
 #include "replay/search/reply.h"
 
 namespace rekernel::service {
@@ -21,6 +22,17 @@ std::optional<Tier> tier_from(std::string_view text) {
     if (text == to_string(tier)) return tier;
   }
   return std::nullopt;
+}
+
+void read_problem(JsonReader problem, Task& task) {
+  if (!problem.is_object()) {
+    task.problem = problem.identifier();
+    return;
+  }
+  task.definition = problem.raw().as_object();
+  Result<std::string> id = own_problem(task.definition);
+  if (!id) return problem.fail(id.error().message);
+  task.problem = std::move(*id);
 }
 
 void read_code(JsonReader& reader, Task& task) {
@@ -86,7 +98,7 @@ const char* to_string(Stage stage) {
 
 Task read_task(JsonReader& reader) {
   Task task;
-  task.problem = reader.required("problem").identifier();
+  read_problem(reader.required("problem"), task);
   if (auto name = reader.optional("name")) task.name = name->identifier();
   read_code(reader, task);
   if (auto tier = reader.optional("tier")) {
@@ -112,12 +124,21 @@ Task read_task(JsonReader& reader) {
   if (auto tokens = reader.optional("text_tokens")) {
     task.text_tokens = static_cast<int>(tokens->integer(0, max_text_tokens));
   }
+  if (auto profile = reader.optional("profile")) {
+    task.profile = profile->boolean();
+    if (task.profile && task.tier != Tier::timed) profile->fail("only tier timed has a profile");
+  }
   if (auto record = reader.optional("record")) task.record = record->boolean();
   return task;
 }
 
 std::string task_text(const Task& task) {
-  json::object text{{"problem", task.problem}, {"name", task.name}, {"tier", to_string(task.tier)}};
+  json::object text{{"name", task.name}, {"tier", to_string(task.tier)}};
+  if (task.definition.empty()) {
+    text["problem"] = task.problem;
+  } else {
+    text["problem"] = task.definition;
+  }
   if (!task.source.empty()) text["source"] = task.source;
   if (!task.ptx.empty()) text["ptx"] = task.ptx;
   if (!task.cubin.empty()) text["cubin"] = base64(task.cubin);
@@ -127,6 +148,7 @@ std::string task_text(const Task& task) {
   text["references"] = task.all_references ? "all" : "headline";
   text["samples"] = task.samples;
   text["text_tokens"] = task.text_tokens;
+  if (task.profile) text["profile"] = true;
   text["record"] = task.record;
   return json::serialize(text);
 }

@@ -20,7 +20,9 @@ const char* to_string(Stage stage);
 
 /// What is judged and how: everything that decides the answer.
 struct Task {
-  std::string problem;
+  std::string problem;  ///< id
+  boost::json::object
+      definition;  ///< of a problem of the client's own; empty for one of /v1/problems
   std::string name = "candidate";
   /// Exactly one of these four. A reply is a model's whole text with a block of CUDA C++ and one of
   /// JSON, the plan, as the search reads it.
@@ -34,6 +36,7 @@ struct Task {
   bool all_references = false;  ///< times every library configuration, not the headline alone
   int samples = 60;             ///< timed samples, 10 to 10000
   int text_tokens = 400;        ///< budget of the text for a model, 0 to 100000; 0: no text
+  bool profile = false;         ///< of tier `timed`: what a profiler says stands in the answer
   bool record = false;          ///< the whole record of the evaluation stands in the answer
 };
 

@@ -431,7 +431,61 @@ class Signed(CommittedKernel):
         self.assertFalse(verified(body["statement"].replace("softmax", "conv2d")))
 
 
+DOUBLING = {
+    "schema": 1,
+    "id": "doubling",
+    "title": "y = 2x",
+    "axes": {"n": 1 << 24},
+    "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}},
+    "outputs": {"y": {"dtype": "f32", "shape": ["n"]}},
+    "definition": ["y[i] = 2 * x[i]"],
+    "pytorch": "2 * x",
+    "tolerance": "fp32",
+}
+"""A problem of a client's own."""
+
+DOUBLING_KERNEL = """
+#include "problem.h"
+extern "C" __global__ void twice(const float* x, float* y) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < problem::n) y[i] = 2 * x[i];
+}
+"""
+DOUBLING_PLAN = {"launches": [{"kernel": "twice", "grid": [1 << 16], "block": [256], "args": ["x", "y"]}]}
+
+
+class OwnProblem(CommittedKernel):
+    def test_a_definition_in_the_request_is_compiled_for(self):
+        self.services[-1].stop()
+        client = self.serve("--target", "sm_90a", judge=()).client()
+        answer = client.evaluate(DOUBLING_KERNEL, plan=DOUBLING_PLAN, problem=DOUBLING, tier="compile")
+        self.assertEqual((answer.kind, answer.status), ("verdict", "passed"), answer.raw)
+        self.assertRegex(answer.body["problem"], "^doubling_[0-9a-f]{10}$")
+        wrong = {**DOUBLING, "definition": ["y[i] = 2 * z[i]"]}
+        with self.assertRaisesRegex(rekernel.Refused, "problem.*z"):
+            client.evaluate(DOUBLING_KERNEL, plan=DOUBLING_PLAN, problem=wrong, tier="compile")
+
+
 class GpuJudge(CommittedKernel):
+    def test_a_definition_in_the_request_is_judged(self):
+        answer = self.client.evaluate(DOUBLING_KERNEL, plan=DOUBLING_PLAN, problem=DOUBLING)
+        self.assertTrue(answer.passed, answer.raw)
+        self.assertGreater(answer.share_of_speed_of_light, 0.3)
+        thrice = DOUBLING_KERNEL.replace("2 * x", "3 * x")
+        answer = self.client.evaluate(thrice, plan=DOUBLING_PLAN, problem=DOUBLING, tier="correct")
+        self.assertEqual(answer.status, "wrong_result")
+
+    def test_a_profile_is_made_where_the_service_makes_some(self):
+        asked = {"plan": DOUBLING_PLAN, "problem": DOUBLING, "profile": True}
+        answer = self.client.evaluate(DOUBLING_KERNEL, **asked)
+        self.assertIn("--profiles", answer.body["profile"]["unavailable"])
+        if not shutil.which("ncu"):
+            self.skipTest("no ncu")
+        self.services[-1].stop()
+        answer = self.serve("--profiles", judge=()).client().evaluate(DOUBLING_KERNEL, **asked)
+        self.assertTrue(answer.passed, answer.raw)
+        self.assertIn("twice", answer.body["profile"]["text"], answer.body["profile"])
+
     def test_a_committed_kernel_passes_with_a_time(self):
         answer = self.client.evaluate(self.code, plan=self.plan, problem="softmax")
         self.assertTrue(answer.passed, answer.raw)

@@ -4,6 +4,8 @@
 
 #include <boost/json.hpp>
 
+#include "harness/problems/catalog.h"
+
 namespace rekernel::service {
 namespace {
 
@@ -35,11 +37,58 @@ TEST(Task, RefusesWhatItCannotJudge) {
         R"({"problem": "softmax", "source": "x", "plan": {}, "tier": "fast"})",
         R"({"problem": "softmax", "source": "x", "plan": {}, "target": "sm_90a"})",
         R"({"problem": "softmax", "source": "x", "plan": {}, "samples": 9})",
+        R"({"problem": "softmax", "source": "x", "plan": {}, "tier": "correct", "profile": true})",
         R"({"problem": "softmax", "cubin": "?", "plan": {}})",
         R"({"problem": "softmax", "source": "x", "plan": {}, "sauce": 1})"}) {
     const Result<Task> task = read(bad);
     ASSERT_FALSE(task) << bad;
     EXPECT_TRUE(task.error().message.starts_with("body")) << task.error().message;
+  }
+}
+
+/// A problem of a client's own.
+constexpr const char* doubling = R"({
+  "schema": 1, "id": "doubling", "title": "y = 2x",
+  "axes": {"n": 1024},
+  "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}},
+  "outputs": {"y": {"dtype": "f32", "shape": ["n"]}},
+  "definition": ["y[i] = FACTOR * x[i]"],
+  "pytorch": "FACTOR * x",
+  "tolerance": "fp32"
+})";
+
+std::string request_for(std::string definition, const std::string& factor) {
+  for (std::size_t at; (at = definition.find("FACTOR")) != std::string::npos;) {
+    definition.replace(at, 6, factor);
+  }
+  return R"({"source": "x", "plan": {"launches": []}, "problem": )" + definition + "}";
+}
+
+TEST(Task, TakesAProblemThatItsClientDefines) {
+  const Result<Task> task = read(request_for(doubling, "2"));
+  ASSERT_TRUE(task) << task.error().message;
+  EXPECT_TRUE(task->problem.starts_with("doubling_")) << task->problem;
+  const Problem* problem = find_problem(task->problem);
+  ASSERT_TRUE(problem);
+  EXPECT_TRUE(is_strangers(*problem));
+  const Result<Task> again = task_from_text(task_text(*task));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->problem, task->problem);
+  // Another problem that its client calls the same is another one.
+  const Result<Task> other = read(request_for(doubling, "3"));
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_NE(other->problem, task->problem);
+  EXPECT_EQ(find_problem(task->problem), problem);
+}
+
+TEST(Task, SaysWhatIsWrongWithADefinition) {
+  const Result<Task> unknown = read(request_for(doubling, "z[i]"));
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("z"), std::string::npos) << unknown.error().message;
+  for (const char* bad : {"{}", R"({"id": "a b"})", R"({"id": 7})", R"({"id": "a"})", "[]"}) {
+    const Result<Task> task = read(request_for(bad, ""));
+    ASSERT_FALSE(task) << bad;
+    EXPECT_TRUE(task.error().message.starts_with("body: problem")) << task.error().message;
   }
 }
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO, Any, Mapping, Optional, Sequence
 
-from rekernel._protocol import Answer, RekernelError
+from rekernel._protocol import Answer, Problem, RekernelError
 from rekernel.client import Client
 
 _lock = threading.Lock()
@@ -157,7 +157,7 @@ def _address_in(store: Path) -> str:
 
 
 def evaluate(
-    source: Optional[str] = None, *, problem: str, plan: Optional[Mapping[str, Any]] = None, **fields: Any
+    source: Optional[str] = None, *, problem: Problem, plan: Optional[Mapping[str, Any]] = None, **fields: Any
 ) -> Answer:
     """Judges one candidate, on the service that is there or on one that is started: see Client.evaluate."""
     return local_client().evaluate(source, problem=problem, plan=plan, **fields)

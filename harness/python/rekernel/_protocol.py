@@ -6,11 +6,13 @@ import json
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Union
 from urllib.parse import quote, urlsplit
 
 LONGEST_WAIT_S = 60
 """Seconds that one request may wait for an answer; a client asks again until its own time is over."""
+
+Problem = Union[str, Mapping[str, Any]]  # its id, or the content of a problem file
 
 
 class RekernelError(Exception):
@@ -221,10 +223,10 @@ class Request:
 
 
 def submission(
-    problem: str, source: Optional[str] = None, plan: Optional[Mapping[str, Any]] = None, **fields: Any
+    problem: Problem, source: Optional[str] = None, plan: Optional[Mapping[str, Any]] = None, **fields: Any
 ) -> dict[str, Any]:
     """The body of a submission; ``fields`` as openapi.json's Submission has them, those that are None left out."""
-    body: dict[str, Any] = {"problem": problem}
+    body: dict[str, Any] = {"problem": problem if isinstance(problem, str) else dict(problem)}
     if source is not None:
         body["source"] = source
     if plan is not None:

@@ -9,7 +9,7 @@ import uuid
 from typing import Any, Iterable, Mapping, Optional
 
 from rekernel import _protocol
-from rekernel._protocol import Address, Answer, Refused, Request, Unreachable
+from rekernel._protocol import Address, Answer, Problem, Refused, Request, Unreachable
 
 
 class AsyncClient:
@@ -36,7 +36,7 @@ class AsyncClient:
         self,
         source: Optional[str] = None,
         *,
-        problem: str,
+        problem: Problem,
         plan: Optional[Mapping[str, Any]] = None,
         tier: str = "timed",
         timeout: float = 600,

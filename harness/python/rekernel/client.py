@@ -11,7 +11,7 @@ import uuid
 from typing import Any, Iterable, Mapping, Optional
 
 from rekernel import _protocol
-from rekernel._protocol import Address, Answer, MachineError, Refused, Request, Unreachable
+from rekernel._protocol import Address, Answer, MachineError, Problem, Refused, Request, Unreachable
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -57,7 +57,7 @@ class Client:
         self,
         source: Optional[str] = None,
         *,
-        problem: str,
+        problem: Problem,
         plan: Optional[Mapping[str, Any]] = None,
         tier: str = "timed",
         timeout: float = 600,
@@ -68,8 +68,8 @@ class Client:
         """Judges one candidate and waits for its answer.
 
         ``source`` and ``plan`` (kernel.json), or ``reply="…"``, a model's whole text. ``tier``: ``compile``,
-        ``correct`` or ``timed``. Further fields as openapi.json's Submission has them: ``text_tokens``, ``samples``,
-        ``priority``, ``fresh``, ….
+        ``correct`` or ``timed``. ``problem``: an id, or a problem file's content. Further fields as openapi.json's
+        Submission has them: ``text_tokens``, ``samples``, ``profile``, ``priority``, ``fresh``, ….
 
         Returns an Answer, whose ``verdict()`` raises MachineError if there is none. Where the machine failed and asking
         again may help, it is asked again, ``retries`` times. Raises TimeoutError after ``timeout`` seconds, Refused
@@ -89,7 +89,7 @@ class Client:
         self,
         source: Optional[str] = None,
         *,
-        problem: str,
+        problem: Problem,
         plan: Optional[Mapping[str, Any]] = None,
         key: Optional[str] = None,
         timeout: float = 60,

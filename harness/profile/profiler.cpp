@@ -12,8 +12,8 @@
 #include "harness/base/utf8.h"
 #include "harness/candidate/arch.h"
 #include "harness/candidate/code.h"
-#include "harness/candidate/known_problem.h"
 #include "harness/explain/listing.h"
+#include "harness/problems/catalog.h"
 #include "harness/process/isolate.h"
 #include "harness/profile/metrics.h"
 #include "harness/profile/ncu_pages.h"
@@ -106,6 +106,7 @@ std::string name_of_others(const std::vector<const KernelLaunch*>& planned,
 /// Where a run's files lie.
 struct NcuProfiler::Files {
   fs::path candidate;
+  fs::path problem;  ///< a stranger's, which no project has; empty for others
   fs::path report;
   fs::path log;
 };
@@ -155,8 +156,15 @@ Result<NcuProfiler> NcuProfiler::at(const std::string& program, ToolRunner run) 
 Result<Profiling> NcuProfiler::profile(const Candidate& candidate, const VisibleGpu& gpu) const {
   Result<ScratchFolder> folder = ScratchFolder::make("profile");
   if (!folder) return folder.error();
-  const Files files{folder->path() / candidate.name, folder->path() / "counted.ncu-rep",
-                    folder->path() / "log"};
+  Files files{folder->path() / candidate.name, "", folder->path() / "counted.ncu-rep",
+              folder->path() / "log"};
+  const Problem* problem = find_problem(candidate.problem);
+  if (problem && is_strangers(*problem)) {
+    files.problem = folder->path() / "problem.json";
+    if (auto written = write_file_atomically(files.problem, problem->text); !written) {
+      return written.error();
+    }
+  }
   const Candidate renamed = with_own_names(candidate);
   if (Result<Ok> written = write_candidate(files.candidate, renamed); !written) {
     return written.error();
@@ -196,6 +204,9 @@ Result<Profiling> NcuProfiler::count(const Candidate& candidate, const Candidate
                            {own_executable(), "evaluate", files.candidate.string(), "--once",
                             "--device", std::to_string(gpu.ordinal), "--deadline",
                             std::to_string(std::chrono::seconds(counting_deadline).count())});
+  if (!files.problem.empty()) {
+    command.arguments.insert(command.arguments.end(), {"--problem", files.problem.string()});
+  }
   command.environment = environment_with({{"REKERNEL_SANDBOX", "off"}, {"LC_ALL", "C"}});
   command.deadline = counting_deadline;
   const Result<ToolOutcome> outcome = run_(command);
@@ -220,8 +231,8 @@ Result<Profiling> NcuProfiler::count(const Candidate& candidate, const Candidate
   }
   Profile profile{
       candidate.problem, candidate.name, candidate_sha256(candidate), gpu.name, version_, 0, {}};
-  if (const auto problem = known_problem(candidate.problem)) {
-    profile.least_bytes = (*problem)->min_bytes;
+  if (const Problem* problem = find_problem(candidate.problem)) {
+    profile.least_bytes = problem->min_bytes;
   }
   for (LaunchMetrics& launch : *counted) {
     launch.kernel = planned_name(launch.kernel);

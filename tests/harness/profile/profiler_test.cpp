@@ -113,6 +113,26 @@ TEST_F(Profiler, AsksForTheCandidatesKernelsAlone) {
   EXPECT_EQ(profiling->profile->launches.back().hottest.at(0).text, "EXIT");
 }
 
+TEST_F(Profiler, GivesAStrangersProblemAlong) {
+  EXPECT_TRUE(profile()->profile);
+  EXPECT_FALSE(has(ncu_.commands.at(1), "--problem"));
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "twice.json") << R"({"schema": 1, "id": "twice_as_much",
+    "title": "y = 2x", "axes": {"n": 1024}, "tolerance": "fp32", "pytorch": "2 * x",
+    "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}},
+    "outputs": {"y": {"dtype": "f32", "shape": ["n"]}}, "definition": ["y[i] = 2 * x[i]"]})";
+  const auto added = add_problems(folder.path());
+  ASSERT_TRUE(added) << added.error().message;
+  candidate_ = scaffold_candidate(*added->front(), "slow");
+  ncu_.raw = raw_page({"profiled_make_y"});
+  ncu_.commands.clear();
+  const auto profiling = profile();
+  ASSERT_TRUE(profiling) << profiling.error().message;
+  EXPECT_TRUE(profiling->profile) << profiling->unavailable;
+  EXPECT_EQ(std::filesystem::path(after(ncu_.commands.at(1), "--problem")).filename(),
+            "problem.json");
+}
+
 TEST_F(Profiler, SaysWhatKeepsEveryCandidateFromBeingProfiled) {
   ncu_.log =
       "==PROF== Connected\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to "

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <fstream>
-#include <set>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/project/git.h"
 #include "replay/playback/replayer.h"
-#include "replay/search/study.h"
 
 namespace rekernel {
 
@@ -24,21 +22,6 @@ bool is_committed(const fs::path& root, const fs::path& path) {
   if (!git.run({"rev-parse", "--show-toplevel"})) return true;  // nobody to ask
   const std::string name = fs::relative(path, root).string();
   return git.run({"ls-files", "--error-unmatch", "--", name}).ok();
-}
-
-/// Names of the searches of all studies. A study that cannot be read has none: what reads it says
-/// why.
-std::set<std::string> searches_of_studies(const fs::path& root) {
-  std::set<std::string> names;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(root / "trajectories", none)) {
-    const fs::path file = entry.path() / "study.json";
-    if (!fs::exists(file, none)) continue;
-    const Result<Study> study = load_study(file);
-    if (!study) continue;
-    for (const std::string& problem : study->problems) names.insert(study->search_name(problem));
-  }
-  return names;
 }
 
 }  // namespace
@@ -72,17 +55,15 @@ std::vector<std::string> search_names(const fs::path& root) {
 std::vector<fs::path> finished_trajectories(const fs::path& root,
                                             std::vector<std::string>& left_out) {
   std::vector<fs::path> finished;
-  const std::set<std::string> of_studies = searches_of_studies(root);
   for (fs::path& path : recorded_trajectories(root)) {
-    const std::string name = path.stem().string();
-    const bool under_way = of_studies.contains(name);
-    if (!is_unfinished(path) || (!under_way && is_committed(root, path))) {
+    if (!is_unfinished(path) || is_committed(root, path)) {
       finished.push_back(std::move(path));
       continue;
     }
-    left_out.push_back("trajectories/" + name + ".jsonl: unfinished and " +
-                       (under_way ? "of a study under way" : "not committed") +
-                       ", left out; rekernel search " + name + " --resume goes on with it");
+    const std::string name = path.stem().string();
+    left_out.push_back("trajectories/" + name +
+                       ".jsonl: unfinished and not committed, left out; rekernel search " + name +
+                       " --resume goes on with it");
   }
   return finished;
 }

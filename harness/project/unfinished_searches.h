@@ -14,9 +14,8 @@ bool is_unfinished(const std::filesystem::path& trajectory);
 /// Names of all recorded searches, sorted.
 std::vector<std::string> search_names(const std::filesystem::path& root);
 
-/// Recorded searches, sorted. Unfinished ones are left out and named in `left_out` where nobody
-/// committed them, or where they belong to a study (trajectories/*/study.json) that is under way;
-/// any other that is committed, or where there is no git to ask, is there.
+/// Recorded searches, sorted. One's own unfinished ones, which nobody committed, are left out and
+/// named in `left_out`; what is committed, or where there is no git to ask, is always there.
 std::vector<std::filesystem::path> finished_trajectories(const std::filesystem::path& root,
                                                          std::vector<std::string>& left_out);
 

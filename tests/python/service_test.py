@@ -482,7 +482,7 @@ class GpuJudge(CommittedKernel):
         if not shutil.which("ncu"):
             self.skipTest("no ncu")
         self.services[-1].stop()
-        answer = self.serve("--profiles", judge=()).client().evaluate(DOUBLING_KERNEL, **asked)
+        answer = self.serve("--profiles", judge=()).client().evaluate(DOUBLING_KERNEL, fresh=True, **asked)
         self.assertTrue(answer.passed, answer.raw)
         self.assertIn("twice", answer.body["profile"].get("text", ""), answer.body["profile"])
 

@@ -18,6 +18,12 @@ def rekernel(program, *arguments, cwd=ROOT, **more):
                           stdin=subprocess.DEVNULL, check=False, timeout=300, **more)
 
 
+def ended_searches():
+    """Files of the recorded searches, without a user's own that are on the way."""
+    return [path for path in sorted(ROOT.glob("trajectories/*.jsonl"))
+            if path.read_bytes().splitlines()[-1].startswith(b'{"event":"stop"')]
+
+
 def take_option(name):
     """The folder that follows an option of the command line, which loses both; None without it."""
     if name not in sys.argv:

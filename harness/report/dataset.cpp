@@ -1,8 +1,8 @@
 // The data set's part of the report: how many rows there are of what.
 #include "harness/dataset/dataset.h"
 
+#include "harness/project/unfinished_searches.h"
 #include "harness/report/data.h"
-#include "replay/playback/replayer.h"
 
 namespace rekernel {
 
@@ -10,7 +10,8 @@ boost::json::value report_dataset(RecordComplaints& complaints) {
   MakeUp made_of;
   DatasetSources sources;
   sources.root = complaints.root();
-  sources.trajectories = recorded_trajectories(sources.root);
+  std::vector<std::string> left_out;
+  sources.trajectories = finished_trajectories(sources.root, left_out);
   sources.differences = Differences::left_out;
   const auto put = put_all_rows(sources, made_of);
   if (put) return made_of.json();

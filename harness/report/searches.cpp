@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/base/json.h"
+#include "harness/project/unfinished_searches.h"
 #include "harness/report/data.h"
 #include "harness/terminal/progress.h"
 #include "replay/playback/replayer.h"
@@ -268,7 +269,8 @@ void add_profiles(const SearchesByName& searches, RecordComplaints& complaints) 
 }  // namespace
 
 json::array report_searches(RecordComplaints& complaints) {
-  const std::vector<fs::path> paths = recorded_trajectories(complaints.root());
+  std::vector<std::string> left_out;  // this user's own searches, on the way
+  const std::vector<fs::path> paths = finished_trajectories(complaints.root(), left_out);
   json::array searches;
   Progress progress;
   for (std::size_t i = 0; i < paths.size(); ++i) {

@@ -11,12 +11,14 @@ import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from whole_program import ROOT, ended_searches  # noqa: E402
+
 PROGRAM = sys.argv.pop(1)
 COMMANDS = ["report", "report --problem softmax", "report --on h200 --badge strict", "list",
             "list --badge strict", "results best", "results best softmax --on h200", "results compare h200 h100_80gb_hbm3",
             "doctor", "check generated/softmax/cluster_with_prefetch",
-            *(f"replay {path.stem}" for path in sorted(ROOT.glob("trajectories/*.jsonl")))]
+            *(f"replay {path.stem}" for path in ended_searches())]
 # Columns that hold numbers by their names: every cell of them is one, or empty.
 NUMERIC = re.compile(r"(^|_)(ms|percent|mhz|s|bytes|mb|gb|rank|error|rms|share|registers|round|candidates|passed|kernels)"
                      r"(_|$)|^(strict|robust|deterministic|any_size|gigaoperations)$")

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from whole_program import ROOT, rekernel, skip, take_option  # noqa: E402, F401
+from whole_program import ROOT, ended_searches, rekernel, skip, take_option  # noqa: E402, F401
 
 
 def make(program, folder, *arguments, cwd=ROOT, **more):

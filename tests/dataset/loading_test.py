@@ -53,7 +53,7 @@ class Loading(unittest.TestCase):
             self.assertTrue(first[f"{record_set.id}/id"])
 
     def test_atif_is_valid(self):
-        for path in sorted(datasets_made.ROOT.glob("trajectories/*.jsonl")):
+        for path in datasets_made.ended_searches():
             printed = datasets_made.rekernel(PROGRAM, "dataset", "atif", path.stem)
             self.assertEqual(printed.returncode, 0, printed.stderr)
             trajectory = atif.Trajectory.model_validate(json.loads(printed.stdout))

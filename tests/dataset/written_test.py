@@ -28,7 +28,7 @@ def rows_of(folder, config, columns=None):
 
 
 def events(kind):
-    for path in sorted(datasets_made.ROOT.glob("trajectories/*.jsonl")):
+    for path in datasets_made.ended_searches():
         for line in path.read_text().splitlines():
             event = json.loads(line)
             if event["event"] == kind:

@@ -62,7 +62,7 @@ class Committed(unittest.TestCase):
     def test_every_kernel_and_every_search_has_a_page(self):
         kernels = {path.parent.relative_to(reports.ROOT / "generated")
                    for path in reports.ROOT.glob("generated/*/*/kernel.json")}
-        searches = {path.stem for path in reports.ROOT.glob("trajectories/*.jsonl")}
+        searches = {path.stem for path in reports.ended_searches()}
         pages = {path.relative_to(self.folder).with_suffix("")
                  for path in reports.pages_of(self.folder)}
         self.assertEqual({Path("kernels") / one for one in kernels},

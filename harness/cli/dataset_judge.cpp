@@ -62,8 +62,8 @@ int dataset_judge_command(const Arguments& arguments) {
   if (!record) return bad_input(record.error());
   asked.record = *record;
   Progress progress;
-  asked.progress = [&](std::size_t done) {
-    progress.step(done, static_cast<std::size_t>(asked.rows), "rows judged again");
+  asked.progress = [&](std::size_t done, std::int64_t total) {
+    progress.step(done, static_cast<std::size_t>(total), "rows judged again");
   };
   const auto say = [&](const std::string& text) {
     progress.show("");

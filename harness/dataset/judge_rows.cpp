@@ -10,7 +10,7 @@
 #include "harness/dataset/dataset_reader.h"
 #include "harness/measuring/references.h"
 #include "harness/records/record.h"
-#include "replay/evaluator/evaluation_pool.h"
+#include "replay/evaluator/pool_evaluator.h"
 
 namespace rekernel {
 
@@ -56,17 +56,10 @@ JudgedAgain judged_again(const ListedRow& row, const Evaluation& found,
 
 /// One worker for each GPU; a row is timed beside its headline reference.
 std::vector<PoolWorker> workers_for(const JudgeRows& asked, EvaluationLauncher& launcher) {
-  std::vector<PoolWorker> workers;
-  for (const int device : asked.devices) {
-    workers.push_back(
-        {"GPU " + std::to_string(device), [&launcher, device](const Candidate& candidate) {
-           EvaluateOptions options;
-           options.device = device;
-           options.references = headline_reference_ids(candidate.problem);
-           return launcher.evaluate(candidate, options);
-         }});
-  }
-  return workers;
+  return gpu_workers(asked.devices, {}, [&](const Candidate& candidate, EvaluateOptions options) {
+    options.references = headline_reference_ids(candidate.problem);
+    return launcher.evaluate(candidate, options);
+  });
 }
 
 /// Judges these rows; each verdict is kept as it comes.
@@ -87,7 +80,7 @@ Result<Ok> judge_in(EvaluationPool& pool, const std::vector<DatasetRow>& rows,
     JudgedAgain row = judged_again(rows[index].listed, report.evaluation, asked.device_name);
     kept = append_judged_again(asked.record, row);
     record.rows.push_back(std::move(row));
-    if (asked.progress) asked.progress(record.rows.size());
+    if (asked.progress) asked.progress(record.rows.size(), record.draw.rows);
     return kept.ok();
   };
   std::vector<std::size_t> unsettled;

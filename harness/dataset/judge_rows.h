@@ -23,7 +23,7 @@ struct JudgeRows {
   std::function<void(const Candidate&)> compile_ahead;  ///< into the compiler's cache, while others
                                                         ///< are judged; may be absent
   unsigned compilations = 1;                            ///< at once
-  std::function<void(std::size_t done)> progress;
+  std::function<void(std::size_t done, std::int64_t total)> progress;
   std::function<void(const std::string&)> say;  ///< told, in a line, what became of a GPU
 };
 

@@ -145,9 +145,7 @@ int evaluate_command(const Arguments& arguments) {
   Result<Ok> chosen =
       choose_references(parsed, *find_problem(candidate->problem), evaluate_options);
   if (!chosen) return bad_input(chosen.error());
-  if (!evaluate_options.external_references.empty()) {
-    evaluate_options.run_deadline = std::max(evaluate_options.run_deadline, pytorch_run_deadline);
-  }
+  leave_time_for_torch_compile(evaluate_options);
   evaluate_options.shared_gpu = parsed.flag("shared-gpu");
   evaluate_options.other_sizes = !parsed.flag("own-sizes");
   if (parsed.flag("once")) {

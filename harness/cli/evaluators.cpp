@@ -81,7 +81,7 @@ EvaluateOptions timed_beside(const std::vector<std::string>& references,
     const bool library = std::find(libraries.begin(), libraries.end(), id) != libraries.end();
     (library ? evaluate.references : evaluate.external_references).push_back(id);
   }
-  if (!evaluate.external_references.empty()) evaluate.run_deadline = pytorch_run_deadline;
+  leave_time_for_torch_compile(evaluate);
   return evaluate;
 }
 

@@ -62,7 +62,7 @@ EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions&
     if (!options.compiled_pytorch) {
       std::erase(evaluate.external_references, std::string("pytorch_compile"));
     }
-    evaluate.run_deadline = pytorch_run_deadline;
+    leave_time_for_torch_compile(evaluate);
   }
   return evaluate;
 }

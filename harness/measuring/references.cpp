@@ -1,5 +1,6 @@
 #include "harness/measuring/references.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -16,6 +17,8 @@ namespace {
 
 /// torch.compile builds kernels with a compiler of its own.
 constexpr std::chrono::seconds pytorch_startup_deadline{180};
+constexpr std::chrono::seconds torch_compile_run_deadline{600};
+constexpr const char* torch_compile_id = "pytorch_compile";
 
 Result<std::unique_ptr<Runnable>> make_library_reference(const std::string& id,
                                                          const Problem& problem,
@@ -52,6 +55,12 @@ std::vector<std::string> library_reference_ids(const std::string& problem) {
 std::vector<std::string> headline_reference_ids(const std::string& problem) {
   const std::optional<std::string> headline = headline_id(problem);
   return headline ? std::vector<std::string>{*headline} : std::vector<std::string>{};
+}
+
+void leave_time_for_torch_compile(EvaluateOptions& options) {
+  const std::vector<std::string>& ids = options.external_references;
+  if (std::find(ids.begin(), ids.end(), torch_compile_id) == ids.end()) return;
+  options.run_deadline = std::max(options.run_deadline, torch_compile_run_deadline);
 }
 
 Result<std::string> installed_pytorch_version() {

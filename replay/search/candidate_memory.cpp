@@ -34,6 +34,7 @@ void CandidateMemory::add(int round, const WaveItem& item, const Outcome& outcom
 
 const Selection& CandidateMemory::select(const Settings& settings, int round) {
   selection_ = select_seeds(settings, correct_, round, selection_.survivors);
+  forget_beaten(settings, selection_.survivors, correct_);
   forget_sources(round);
   return selection_;
 }

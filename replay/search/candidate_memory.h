@@ -26,7 +26,8 @@ struct ShownCandidate {
 class CandidateMemory {
  public:
   /// `header` must outlive it.
-  explicit CandidateMemory(const Header& header) : header_(header) {}
+  explicit CandidateMemory(const Header& header)
+      : header_(header), history_(most_prompt_bytes(header.settings)) {}
 
   /// Sources that these plans show are kept until their rounds.
   void expect(const std::vector<RoundPlan>& plans);
@@ -63,7 +64,7 @@ class CandidateMemory {
 
   const Header& header_;
   PromptHistory history_;
-  std::vector<Ranked> correct_;
+  std::vector<Ranked> correct_;  ///< those that can still be chosen
   Selection selection_;
   std::map<std::string, Kept> kept_;
   std::map<std::string, std::string> profiles_;  ///< of what is kept, as prompts show them

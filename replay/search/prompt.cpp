@@ -1,8 +1,11 @@
 #include "replay/search/prompt.h"
-#include "harness/base/placeholders.h"
 
 #include <algorithm>
+#include <ranges>
+#include <tuple>
+#include <utility>
 
+#include "harness/base/placeholders.h"
 #include "replay/trajectory/templates.h"
 
 namespace rekernel {
@@ -55,18 +58,52 @@ std::size_t drop(const std::vector<std::size_t>& sums, std::size_t limit, std::s
 }
 
 const PromptHistory& no_history() {
-  static const PromptHistory none;
+  static const PromptHistory none(0);
   return none;
 }
 
 }  // namespace
 
+std::size_t most_prompt_bytes(const Settings& settings) {
+  return static_cast<std::size_t>(settings.prompt_tokens) * 4;
+}
+
+void PromptHistory::Lines::add(std::size_t candidate, std::string text, std::size_t most_bytes) {
+  const std::size_t bytes_before = bytes;
+  bytes += text.size();
+  kept.push_back({candidate, bytes_before, std::move(text)});
+  while (!kept.empty() && kept_bytes() > most_bytes) {
+    kept.pop_front();
+    ++gone;
+  }
+}
+
+std::size_t PromptHistory::Lines::kept_bytes() const { return bytes_without(gone); }
+
+std::size_t PromptHistory::Lines::bytes_without(std::size_t left_out) const {
+  const std::size_t first = left_out - gone;
+  return first == kept.size() ? 0 : bytes - kept[first].bytes_before;
+}
+
+std::size_t PromptHistory::Lines::drop(std::size_t limit, std::size_t& size) const {
+  if (size <= limit) return 0;  // then none is gone
+  const std::size_t excess = size - limit;
+  const auto stays =
+      std::lower_bound(kept.begin(), kept.end(), excess,
+                       [](const Line& line, std::size_t most) { return line.bytes_before < most; });
+  const std::size_t left_out = gone + static_cast<std::size_t>(stays - kept.begin());
+  size -= bytes - bytes_without(left_out);
+  return left_out;
+}
+
 void PromptHistory::add(const HistoryEntry& entry) {
-  Kind& kind = entry.passed ? passed_ : failed_;
-  lines_.push_back({history_line(entry), log_lines(entry)});
-  log_sums_.push_back(log_sums_.back() + lines_.back().log.size());
-  kind.indices.push_back(lines_.size() - 1);
-  kind.sums.push_back(kind.sums.back() + lines_.back().entry.size());
+  (entry.passed ? passed_ : failed_).add(added_, history_line(entry), most_bytes_);
+  if (!entry.log.empty()) logs_.add(added_, log_lines(entry), most_bytes_);
+  ++added_;
+}
+
+std::size_t PromptHistory::kept_bytes() const {
+  return logs_.kept_bytes() + failed_.kept_bytes() + passed_.kept_bytes();
 }
 
 std::vector<std::string> ids_of(const PromptParts& parts) {
@@ -88,17 +125,16 @@ PromptWriter::PromptWriter(const Header& header, const PromptParts& parts)
 }
 
 PromptWriter::LeftOut PromptWriter::left_out(std::size_t other_bytes) const {
-  const auto most = static_cast<std::size_t>(header_.settings.prompt_tokens) * 4;
+  const std::size_t most = most_prompt_bytes(header_.settings);
   const std::size_t fixed = other_bytes + prompt_reserve_bytes;
   const std::size_t limit = most > fixed ? most - fixed : 0;
   std::size_t size = bytes_of(survivors_) + bytes_of(bank_) + bytes_of(library_) +
-                     history_.log_sums_.back() + history_.failed_.sums.back() +
-                     history_.passed_.sums.back();
+                     history_.logs_.bytes + history_.failed_.bytes + history_.passed_.bytes;
   LeftOut out;
-  out.logs = drop(history_.log_sums_, limit, size);
-  out.failed = drop(history_.failed_.sums, limit, size);
+  out.logs = history_.logs_.drop(limit, size);
+  out.failed = history_.failed_.drop(limit, size);
   out.bank = drop(sums_from_the_end(bank_), limit, size);
-  out.passed = drop(history_.passed_.sums, limit, size);
+  out.passed = history_.passed_.drop(limit, size);
   if (survivors_.size() > 1) {
     out.survivors =
         drop(sums_from_the_end(std::vector<std::string>(survivors_.begin() + 1, survivors_.end())),
@@ -126,21 +162,29 @@ std::string PromptWriter::seeds_text(const LeftOut& left_out) const {
 
 std::string PromptWriter::history_text(const LeftOut& left_out) const {
   std::string text;
-  text.reserve(prompt_reserve_bytes + history_.log_sums_.back() -
-               history_.log_sums_[left_out.logs] + history_.failed_.sums.back() -
-               history_.failed_.sums[left_out.failed] + history_.passed_.sums.back() -
-               history_.passed_.sums[left_out.passed]);
+  const auto& [logs, failed, passed] =
+      std::tie(history_.logs_, history_.failed_, history_.passed_);
+  text.reserve(prompt_reserve_bytes + logs.bytes_without(left_out.logs) +
+               failed.bytes_without(left_out.failed) + passed.bytes_without(left_out.passed));
   const std::size_t dropped = left_out.failed + left_out.passed;
   if (dropped > 0) text += "(" + std::to_string(dropped) + " more left out for length)\n";
-  const std::vector<std::size_t>& failed = history_.failed_.indices;
-  const std::vector<std::size_t>& passed = history_.passed_.indices;
-  std::size_t f = left_out.failed;
-  std::size_t p = left_out.passed;
-  while (f < failed.size() || p < passed.size()) {
-    const bool next_failed = p == passed.size() || (f < failed.size() && failed[f] < passed[p]);
-    const std::size_t index = next_failed ? failed[f++] : passed[p++];
-    text += history_.lines_[index].entry;
-    if (index >= left_out.logs) text += history_.lines_[index].log;
+  const auto shown = [](const PromptHistory::Lines& lines, std::size_t out) {
+    return std::ranges::subrange(lines.kept.begin() + static_cast<std::ptrdiff_t>(out - lines.gone),
+                                 lines.kept.end());
+  };
+  auto next_failed = shown(failed, left_out.failed);
+  auto next_passed = shown(passed, left_out.passed);
+  auto next_log = shown(logs, left_out.logs);
+  while (!next_failed.empty() || !next_passed.empty()) {
+    const bool failed_is_older =
+        next_passed.empty() ||
+        (!next_failed.empty() && next_failed.front().candidate < next_passed.front().candidate);
+    auto& next = failed_is_older ? next_failed : next_passed;
+    const std::size_t candidate = next.front().candidate;
+    text += next.front().text;
+    next.advance(1);
+    while (!next_log.empty() && next_log.front().candidate < candidate) next_log.advance(1);
+    if (!next_log.empty() && next_log.front().candidate == candidate) text += next_log.front().text;
   }
   return text.empty() ? "Nothing yet.\n" : text;
 }

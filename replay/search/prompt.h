@@ -1,6 +1,8 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,27 +32,44 @@ struct HistoryEntry {
   std::string log;      ///< of the compiler, shortened; empty if there was nothing to say
 };
 
-/// Everything that was tried, the oldest first, as prompts list it.
+/// The bytes of the longest prompt.
+std::size_t most_prompt_bytes(const Settings& settings);
+
+/// Everything that was tried, the oldest first, as prompts list it. Of each kind of line (failed
+/// candidates, correct ones, compiler logs) it keeps those that a prompt can show: a line is left
+/// out of every prompt, and only counted here, once more bytes of its kind follow it than a whole
+/// prompt has.
 class PromptHistory {
  public:
+  /// For prompts of at most so many bytes.
+  explicit PromptHistory(std::size_t most_bytes) : most_bytes_(most_bytes) {}
+
   void add(const HistoryEntry& entry);
+  std::size_t kept_bytes() const;  ///< of the lines
 
  private:
   friend class PromptWriter;
-  struct Lines {
-    std::string entry;
-    std::string log;  ///< empty if there is none
+  struct Line {
+    std::size_t candidate = 0;     ///< how many were added before its own
+    std::size_t bytes_before = 0;  ///< of all lines of its kind that came before it
+    std::string text;
   };
-  /// Candidates of one kind and the bytes of their lines: the sum of the first i is sums[i].
-  struct Kind {
-    std::vector<std::size_t> indices;
-    std::vector<std::size_t> sums{0};
+  struct Lines {
+    std::deque<Line> kept;
+    std::size_t gone = 0;   ///< how many are only counted
+    std::size_t bytes = 0;  ///< of all of them
+
+    void add(std::size_t candidate, std::string text, std::size_t most_bytes);
+    std::size_t kept_bytes() const;
+    std::size_t bytes_without(std::size_t left_out) const;
+    /// How many must go, the oldest first, until `size`, which counts all of them, is at most
+    /// `limit`; takes them from `size`. Those that are only counted go first.
+    std::size_t drop(std::size_t limit, std::size_t& size) const;
   };
 
-  std::vector<Lines> lines_;
-  std::vector<std::size_t> log_sums_{0};
-  Kind failed_;
-  Kind passed_;
+  std::size_t most_bytes_;
+  std::size_t added_ = 0;
+  Lines logs_, failed_, passed_;
 };
 
 /// What a prompt is made of beside the header. A prompt is a pure function of both.

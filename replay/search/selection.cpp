@@ -1,7 +1,9 @@
 #include "replay/search/selection.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace rekernel {
 namespace {
@@ -51,6 +53,48 @@ Selection select_seeds(const Settings& settings, std::span<const Ranked> correct
     }
   }
   return selection;
+}
+
+/// A kernel gets into the bank if no idea or hash like its own was taken before it. Survivors take
+/// up to S hashes, the bank up to B ideas and B hashes. So a kernel is never taken once there are,
+/// before it, S + B of its idea with different hashes, or B of its hash with different ideas, or one
+/// of both, or S + 2 B that differ from each other in both.
+void forget_beaten(const Settings& settings, const std::vector<std::string>& survivors,
+                   std::vector<Ranked>& correct) {
+  const auto most_survivors = static_cast<std::size_t>(settings.survivors);
+  const auto bank = static_cast<std::size_t>(settings.bank);
+  std::vector<const Ranked*> fastest_first;
+  for (const Ranked& one : correct) fastest_first.push_back(&one);
+  std::sort(fastest_first.begin(), fastest_first.end(),
+            [](const Ranked* a, const Ranked* b) { return later(b, a); });
+
+  std::map<std::string, std::set<std::string>> hashes_of_idea;
+  std::map<std::string, std::set<std::string>> ideas_of_hash;
+  std::set<std::string> ideas;  // of kernels that differ from each other in both
+  std::set<std::string> hashes;
+  std::set<const Ranked*> kept;
+  for (const Ranked* one : fastest_first) {
+    if (std::find(survivors.begin(), survivors.end(), one->id) != survivors.end()) kept.insert(one);
+    if (ideas.size() == most_survivors + 2 * bank) continue;
+    std::set<std::string>& same_idea = hashes_of_idea[one->idea];
+    std::set<std::string>& same_hash = ideas_of_hash[one->sha256];
+    if (same_idea.size() == most_survivors + bank || same_hash.size() == bank ||
+        same_idea.contains(one->sha256)) {
+      continue;
+    }
+    kept.insert(one);
+    same_idea.insert(one->sha256);
+    same_hash.insert(one->idea);
+    if (!ideas.contains(one->idea) && !hashes.contains(one->sha256)) {
+      ideas.insert(one->idea);
+      hashes.insert(one->sha256);
+    }
+  }
+  std::vector<Ranked> rest;
+  for (const Ranked& one : correct) {
+    if (kept.contains(&one)) rest.push_back(one);
+  }
+  correct = std::move(rest);
 }
 
 }  // namespace rekernel

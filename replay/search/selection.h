@@ -31,4 +31,9 @@ struct Selection {
 Selection select_seeds(const Settings& settings, std::span<const Ranked> correct, int round,
                        const std::vector<std::string>& previous_survivors);
 
+/// Takes those away that no later select_seeds() can choose, whatever else is found, where these
+/// survived last. How many stay depends on the settings alone.
+void forget_beaten(const Settings& settings, const std::vector<std::string>& survivors,
+                   std::vector<Ranked>& correct);
+
 }  // namespace rekernel

@@ -72,7 +72,7 @@ void make_prompt(benchmark::State& state) {
   const Header header = value_of(header_from_json(first_event(), "softmax"));
   const std::filesystem::path folder = value_of(candidate_directories(committed(""))).front();
   const std::string source = value_of(read_file(folder / "kernel.cu"));
-  PromptHistory history;
+  PromptHistory history(most_prompt_bytes(header.settings));
   for (std::int64_t i = 0; i < state.range(0); ++i) {
     const bool passed = i % 2 == 0;
     history.add({"r" + std::to_string(i) + ".i1.b1", "an idea", passed,

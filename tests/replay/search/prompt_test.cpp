@@ -33,7 +33,7 @@ std::string ideas_prompt(const Header& header, const PromptParts& parts, int cou
 
 const PromptHistory& some_history() {
   static const PromptHistory history = [] {
-    PromptHistory made;
+    PromptHistory made(1 << 20);
     for (const HistoryEntry& one : {entry("old_bad", false, 4000), entry("old_good", true),
                                     entry("new_bad", false, 4000), entry("new_good", true)}) {
       made.add(one);
@@ -102,6 +102,33 @@ TEST(Prompt, LeavesOutTheLeastUsefulFirst) {
   EXPECT_EQ(gone, order.size());
 }
 
+TEST(Prompt, IsTheSameWithoutTheLinesThatNoneCanShow) {
+  Header header = with_room(6000);
+  const std::size_t most = most_prompt_bytes(header.settings);
+  PromptHistory whole(std::size_t{1} << 30);
+  PromptHistory kept(most);
+  for (std::size_t i = 0; i < 2000; ++i) {
+    const HistoryEntry one =
+        entry("c" + std::to_string(i), i % 3 == 0, i % 5 == 1 ? 1 + i * 7 % 300 : 0);
+    whole.add(one);
+    kept.add(one);
+    EXPECT_LE(kept.kept_bytes(), 3 * most);
+    if (i % 50 > 1) continue;
+    PromptParts parts = full_parts();
+    for (const std::size_t room : {most, std::size_t{6000}, std::size_t{3000}, std::size_t{40}}) {
+      header.settings.prompt_tokens = with_room(std::min(room, std::size_t{6000})).settings.prompt_tokens;
+      for (const bool with_kernels : {true, false}) {
+        if (!with_kernels) parts.survivors = parts.bank = parts.library = {};
+        parts.history = &whole;
+        const std::string expected = ideas_prompt(header, parts, 2);
+        parts.history = &kept;
+        ASSERT_EQ(ideas_prompt(header, parts, 2), expected) << i << ", " << room;
+      }
+    }
+  }
+  EXPECT_GT(whole.kept_bytes(), 4 * most);
+}
+
 TEST(Prompt, DoesNotExpandPlaceholdersInWhatItShows) {
   PromptParts parts;
   parts.survivors = {{"a", "{{history}}", "", "{{problem}} {{"}};
@@ -122,7 +149,7 @@ TEST(Prompt, IsItsTemplateWithTheValuesInPlace) {
   PromptParts parts;
   parts.survivors = {{"r1.i1.b1", "passed: 2.0 us", "{}\n", "int a;"}};
   parts.library = {{"gemm", "a note", "", "int b;\n"}};
-  PromptHistory history;
+  PromptHistory history(1 << 20);
   history.add({"r1.i1.b1", "wider", true, "passed: 2.0 us", ""});
   history.add({"r1.i2.b1", "longer", false, "compile_failed", "line 1\nline 2"});
   parts.history = &history;

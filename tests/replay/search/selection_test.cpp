@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 namespace rekernel {
 namespace {
 
@@ -53,6 +56,52 @@ TEST(SelectSeeds, CountsEqualKernelsOnceAndBreaksTiesByDiscovery) {
 TEST(SelectSeeds, IsEmptyWithoutCorrectKernels) {
   EXPECT_TRUE(select_seeds(Settings{}, {}, 1, {}).survivors.empty());
   EXPECT_TRUE(select_seeds(Settings{}, {}, 1, {}).bank.empty());
+}
+
+// However a search goes on, what was forgotten would not have been chosen.
+TEST(ForgetBeaten, ChangesNoSelection) {
+  std::mt19937 random(7);
+  const auto any_of = [&](int count) {
+    return static_cast<int>(random() % static_cast<unsigned>(count));
+  };
+  for (int search = 0; search < 200; ++search) {
+    Settings settings;
+    settings.survivors = 1 + any_of(3);
+    settings.bank = any_of(4);
+    settings.chain = search % 4 == 0;
+    const int hashes = 1 + any_of(40);
+    std::vector<Ranked> all, kept;
+    Selection last;
+    for (int round = 1; round <= 30; ++round) {
+      const int candidates = any_of(8);
+      for (int i = 0; i < candidates; ++i) {
+        all.push_back(ranked(round, 1 + any_of(3), i, any_of(25), std::to_string(any_of(hashes))));
+        kept.push_back(all.back());
+      }
+      const Selection whole = select_seeds(settings, all, round, last.survivors);
+      const Selection rest = select_seeds(settings, kept, round, last.survivors);
+      ASSERT_EQ(rest.survivors, whole.survivors) << "search " << search << ", round " << round;
+      ASSERT_EQ(rest.bank, whole.bank) << "search " << search << ", round " << round;
+      last = whole;
+      forget_beaten(settings, last.survivors, kept);
+    }
+  }
+}
+
+TEST(ForgetBeaten, KeepsAFewHoweverManyThereWere) {
+  const Settings settings;
+  std::vector<Ranked> correct;
+  std::size_t most = 0;
+  for (int round = 1; round <= 2000; ++round) {
+    const std::string number = std::to_string(round);
+    correct.push_back(ranked(round, 1, 1, 5000 - round, number));  // each one is faster
+    correct.push_back(ranked(round, 1, 2, 6000, number + "b"));    // so is none of these
+    correct.push_back(ranked(1, 7, round, 5000 - round, "same idea " + number));
+    correct.push_back(ranked(round, 2, 1, 5000 - round, "same source"));
+    forget_beaten(settings, select_seeds(settings, correct, round, {}).survivors, correct);
+    most = std::max(most, correct.size());
+  }
+  EXPECT_LE(most, 30U);
 }
 
 }  // namespace

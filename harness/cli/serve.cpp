@@ -35,8 +35,8 @@ Page serve_page() {
   };
   Page page;
   page.description =
-      "Judges candidates for others over HTTP, one at a time on each GPU, and remembers the "
-      "answers.";
+      "Judges candidates for others over HTTP, and remembers the answers. What is timed has its "
+      "GPU for itself.";
   page.examples = {{"rekernel serve --listen 127.0.0.1:8420"}};
   page.group("Where").add_options()("listen",
                                     text_value("ADDRESS")->default_value("127.0.0.1:8420"),
@@ -128,6 +128,7 @@ int serve(const Arguments& arguments) {
   Service::Options options;
   options.limits.cores = chosen->cores;
   options.limits.devices = chosen->judge->devices();
+  options.limits.untimed_at_once = chosen->untimed_at_once;
   options.limits.most_queued = static_cast<std::size_t>(parsed.get<std::int64_t>("queue"));
   options.limits.most_queued_of_client =
       static_cast<std::size_t>(parsed.get<std::int64_t>("client-queue"));

@@ -33,7 +33,7 @@ Result<ServingJudge> judge_by(const ParsedArguments& parsed, LaunchedJudge::Opti
   if (parsed.has("sign")) options.signing_key = parsed.get<std::string>("sign");
   auto judge = LaunchedJudge::make(std::move(options));
   if (!judge) return judge.error();
-  return ServingJudge{std::move(*judge), cores_for(parsed, local_gpus)};
+  return ServingJudge{std::move(*judge), cores_for(parsed, local_gpus), 1};
 }
 
 Result<ServingJudge> local_judge(const ParsedArguments& parsed, const Log& log) {
@@ -116,12 +116,15 @@ Result<ServingJudge> slurm_judge(const ParsedArguments& parsed, const Log& log) 
 
 void add_judge_options(Page& page) {
   constexpr std::int64_t most_cores = 1024;
+  constexpr std::int64_t most_at_once = 64;
   const auto number = [](std::int64_t least, std::int64_t most, std::int64_t value) {
     return whole_number<std::int64_t>(least, most)->default_value(value);
   };
   page.group("Judging").add_options()(
       "gpus", text_value("LIST")->default_value("all"),
-      "GPUs to judge on, one candidate at a time on each: all, or 0,2")(
+      "GPUs to judge on: all, or 0,2")(
+      "untimed-at-once", number(1, most_at_once, 6),
+      "candidates of tier correct that share a GPU; a timed one has it for itself")(
       "cores", number(0, most_cores, 0), "compilations at once; 0: all cores but two for each GPU")(
       "target", text_value("TARGET"), "compile for this target (sm_90a) where no GPU says it")(
       "sign", text_value("FILE", {Names::file}), "SSH key that signs verdicts")(
@@ -153,6 +156,9 @@ Result<Ok> check_judge_options(const ParsedArguments& parsed) {
       return Error{std::string("--") + option + ": expected --launcher slurm with it"};
     }
   }
+  if (parsed.given("untimed-at-once") && parsed.get<std::string>("launcher") != "local") {
+    return Error{"--untimed-at-once: expected --launcher local with it"};
+  }
   if (parsed.get<bool>("profiles")) {
     if (parsed.get<std::string>("launcher") != "local") {
       return Error{"--profiles: expected --launcher local with it"};
@@ -165,15 +171,18 @@ Result<Ok> check_judge_options(const ParsedArguments& parsed) {
 }
 
 Result<ServingJudge> serving_judge(const ParsedArguments& parsed, const Log& log) {
+  const auto at_once = static_cast<unsigned>(parsed.get<std::int64_t>("untimed-at-once"));
   if (parsed.has("made-up-judge")) {
     MadeUpJudge::Options options;
     options.devices = static_cast<unsigned>(parsed.get<std::int64_t>("made-up-devices"));
     options.judge_time = std::chrono::milliseconds(parsed.get<std::int64_t>("made-up-judge"));
     options.failure_share = parsed.get<double>("made-up-failures");
-    return ServingJudge{std::make_shared<MadeUpJudge>(options), cores_for(parsed, 0)};
+    return ServingJudge{std::make_shared<MadeUpJudge>(options), cores_for(parsed, 0), at_once};
   }
-  return parsed.get<std::string>("launcher") == "slurm" ? slurm_judge(parsed, log)
-                                                        : local_judge(parsed, log);
+  const bool local = parsed.get<std::string>("launcher") == "local";
+  Result<ServingJudge> chosen = local ? local_judge(parsed, log) : slurm_judge(parsed, log);
+  if (chosen && local) chosen->untimed_at_once = at_once;
+  return chosen;
 }
 
 }  // namespace rekernel::service

@@ -13,6 +13,7 @@ namespace rekernel::service {
 struct ServingJudge {
   std::shared_ptr<JudgeBackend> judge;
   unsigned cores = 1;
+  unsigned untimed_at_once = 1;  ///< on one device
 };
 
 /// Options of `serve` that choose the judge: GPUs, cores, a cluster, or one for tests.

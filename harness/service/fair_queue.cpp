@@ -33,6 +33,11 @@ bool FairQueue::erase(const std::string& name, Priority priority, Ticket ticket)
   return was_there;
 }
 
+std::optional<Ticket> FairQueue::front() const {
+  if (order_.empty()) return std::nullopt;
+  return clients_.at(order_.begin()->second).waiting.begin()->second;
+}
+
 std::optional<Ticket> FairQueue::pop(double seconds) {
   if (order_.empty()) return std::nullopt;
   const std::string name = order_.begin()->second;

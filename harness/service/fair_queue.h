@@ -26,6 +26,8 @@ class FairQueue {
   void push(const std::string& client, Priority priority, Ticket ticket);
   /// False if it is not there.
   bool erase(const std::string& client, Priority priority, Ticket ticket);
+  /// What pop() would give.
+  std::optional<Ticket> front() const;
   /// The next one; its client is charged `seconds` in advance.
   std::optional<Ticket> pop(double seconds);
   /// Corrects what was charged in advance; may be negative.

@@ -22,7 +22,7 @@ struct Outcome {
 };
 
 /// Who judges. compile() and judge() block, and are called from several threads: compile() from as
-/// many as there are cores for it, judge() from one for each device.
+/// many as there are cores for it, judge() from as many for each device as it judges at once.
 class JudgeBackend {
  public:
   virtual ~JudgeBackend() = default;

@@ -12,9 +12,16 @@ using Seconds = std::chrono::duration<double>;
 /// How much the latest time counts in a moving average.
 constexpr double latest_share = 0.05;
 
-/// Evaluations that are compiled before a device is free for them: enough that none waits for the
-/// compiler, few enough that the cores serve those that only want to be compiled.
-constexpr std::size_t ready_of_a_device = 4;
+/// Evaluations that are compiled before a device is free for them, beside as many as it judges at
+/// once: enough that none waits for the compiler, few enough that the cores serve those that only
+/// want to be compiled.
+constexpr std::size_t ready_beside_judged = 3;
+
+/// Times are taken where nothing else runs. What failed once is tried again without company, which
+/// may have been why: other candidates' memory, or another that took the device down.
+bool has_device_alone(const Entry& entry) {
+  return entry.tier == Tier::timed || entry.failures > 0 || entry.takedowns > 0;
+}
 
 }  // namespace
 
@@ -76,10 +83,35 @@ void Scheduler::forget(Ticket ticket) {
   entries_.erase(found);
 }
 
+bool Scheduler::takes(const Device& device, bool alone) const {
+  if (device.condition != Device::Condition::works) return false;
+  if (device.running == 0) return true;
+  return !alone && !device.is_one_alone && device.running < limits_.untimed_at_once;
+}
+
+std::optional<std::size_t> Scheduler::device_for(const Entry& entry) const {
+  const bool alone = has_device_alone(entry);
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (!takes(devices_[i], alone)) continue;
+    if (!best || devices_[i].running < devices_[*best].running) best = i;
+  }
+  return best;
+}
+
+Scheduler::Device* Scheduler::device_of(const Running& run) {
+  return run.device < 0 ? nullptr : &devices_[static_cast<std::size_t>(run.device)];
+}
+
 void Scheduler::run(Ticket ticket, int device, double charged) {
   State& state = entries_.at(ticket);
   state.stage = device < 0 ? Stage::compiling : Stage::judging;
-  running_[ticket] = {state.entry.client, now_(), charged, device};
+  const bool alone = has_device_alone(state.entry);
+  running_[ticket] = {state.entry.client, now_(), charged, device, alone};
+  if (device < 0) return;
+  Device& used = devices_[static_cast<std::size_t>(device)];
+  ++used.running;
+  used.is_one_alone = alone;
 }
 
 std::optional<Scheduler::Running> Scheduler::end_run(Ticket ticket) {
@@ -87,18 +119,24 @@ std::optional<Scheduler::Running> Scheduler::end_run(Ticket ticket) {
   if (found == running_.end()) return std::nullopt;
   Running run = std::move(found->second);
   running_.erase(found);
-  const double seconds = Seconds(now_() - run.begun).count();
   const bool compiled = run.device < 0;
+  const double share = compiled || run.alone ? 1 : 1.0 / limits_.untimed_at_once;
+  const double seconds = share * Seconds(now_() - run.begun).count();
   (compiled ? to_compile_ : to_judge_).charge(run.client, seconds - run.charged);
   double& average = compiled ? compile_seconds_ : judge_seconds_;
   average += latest_share * (seconds - average);
-  if (compiled) --running_compilations_;
+  if (compiled) {
+    --running_compilations_;
+  } else {
+    --device_of(run)->running;
+  }
   return run;
 }
 
 std::vector<Ticket> Scheduler::start_compilations() {
   std::vector<Ticket> started;
-  const std::size_t most_ready = limits_.cores + ready_of_a_device * devices_.size();
+  const std::size_t most_ready =
+      limits_.cores + (limits_.untimed_at_once + ready_beside_judged) * devices_.size();
   while (running_compilations_ < limits_.cores && to_judge_.size() < most_ready) {
     const std::optional<Ticket> ticket = to_compile_.pop(compile_seconds_);
     if (!ticket) break;
@@ -119,23 +157,24 @@ void Scheduler::compiled(Ticket ticket, bool goes_on) {
   to_judge_.push(state.entry.client, state.entry.priority, ticket);
 }
 
+/// In the queue's order: what needs a device for itself keeps those that come after it waiting, so
+/// that one empties.
 std::vector<Scheduler::Assignment> Scheduler::start_judgings() {
   std::vector<Assignment> assignments;
-  for (std::size_t i = 0; i < devices_.size() && to_judge_.size() > 0; ++i) {
-    if (devices_[i].condition != Device::Condition::free) continue;
-    const Ticket ticket = *to_judge_.pop(judge_seconds_);
-    devices_[i].condition = Device::Condition::busy;
-    run(ticket, static_cast<int>(i), judge_seconds_);
-    assignments.push_back({ticket, static_cast<int>(i)});
+  while (const std::optional<Ticket> ticket = to_judge_.front()) {
+    const std::optional<std::size_t> device = device_for(entries_.at(*ticket).entry);
+    if (!device) break;
+    to_judge_.pop(judge_seconds_);
+    run(*ticket, static_cast<int>(*device), judge_seconds_);
+    assignments.push_back({*ticket, static_cast<int>(*device)});
   }
   return assignments;
 }
 
 void Scheduler::judged(Ticket ticket) {
-  if (const auto run = end_run(ticket); run && run->device >= 0) {
-    Device& device = devices_[static_cast<std::size_t>(run->device)];
-    device.condition = Device::Condition::free;
-    device.next_rest = limits_.first_rest;
+  const std::optional<Running> run = end_run(ticket);
+  if (Device* const device = run ? device_of(*run) : nullptr) {
+    if (device->condition == Device::Condition::works) device->next_rest = limits_.first_rest;
   }
   forget(ticket);
 }
@@ -147,8 +186,12 @@ void Scheduler::rest(Device& device) {
 }
 
 Scheduler::Afterwards Scheduler::failed(Ticket ticket, bool took_down) {
-  if (const auto run = end_run(ticket); run && run->device >= 0) {
-    rest(devices_[static_cast<std::size_t>(run->device)]);
+  const std::optional<Running> run = end_run(ticket);
+  Device* const device = run ? device_of(*run) : nullptr;
+  // Beside others it may have lacked their memory, of which the device is not to blame. What fails
+  // on a device that rests already says nothing new.
+  if (device && (run->alone || took_down) && device->condition == Device::Condition::works) {
+    rest(*device);
   }
   const auto found = entries_.find(ticket);
   if (found == entries_.end()) return Afterwards::gone;
@@ -165,9 +208,7 @@ Scheduler::Afterwards Scheduler::failed(Ticket ticket, bool took_down) {
 }
 
 void Scheduler::put_back(Ticket ticket) {
-  if (const auto run = end_run(ticket); run && run->device >= 0) {
-    devices_[static_cast<std::size_t>(run->device)].condition = Device::Condition::free;
-  }
+  end_run(ticket);
   if (const auto found = entries_.find(ticket); found != entries_.end()) queue_again(found->second);
 }
 
@@ -194,7 +235,7 @@ void Scheduler::answered(int number, bool answers) {
   Device& device = devices_.at(static_cast<std::size_t>(number));
   if (device.condition != Device::Condition::asked) return;
   if (answers) {
-    device.condition = Device::Condition::free;
+    device.condition = Device::Condition::works;
   } else {
     rest(device);
   }
@@ -246,8 +287,7 @@ std::size_t Scheduler::judging() const { return running_.size() - running_compil
 std::size_t Scheduler::usable_devices() const {
   return static_cast<std::size_t>(
       std::count_if(devices_.begin(), devices_.end(), [](const Device& device) {
-        return device.condition == Device::Condition::free ||
-               device.condition == Device::Condition::busy;
+        return device.condition == Device::Condition::works;
       }));
 }
 

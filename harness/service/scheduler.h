@@ -24,6 +24,7 @@ struct SchedulerLimits {
   std::size_t most_queued_of_client = 50'000;  ///< unless the client has a limit of its own
   unsigned cores = 1;                          ///< compilations at once
   unsigned devices = 0;
+  unsigned untimed_at_once = 1;  ///< evaluations without times on one device
   int tries = 3;  ///< failures of the machine before an evaluation is given up
   /// How long a device rests after a failure; twice as long after each further one.
   std::chrono::milliseconds first_rest{1000};
@@ -115,9 +116,12 @@ class Scheduler {
     TimePoint begun;
     double charged = 0;  ///< seconds
     int device = -1;     ///< −1: compiling
+    bool alone = true;   ///< there
   };
   struct Device {
-    enum class Condition { free, busy, resting, asked } condition = Condition::free;
+    enum class Condition { works, resting, asked } condition = Condition::works;
+    unsigned running = 0;
+    bool is_one_alone = false;  ///< the one that runs has it for itself
     TimePoint rests_until;
     std::chrono::milliseconds next_rest;
   };
@@ -127,6 +131,10 @@ class Scheduler {
   };
 
   void forget(Ticket ticket);
+  bool takes(const Device& device, bool alone) const;
+  /// The least busy device that takes it.
+  std::optional<std::size_t> device_for(const Entry& entry) const;
+  Device* device_of(const Running& run);
   void run(Ticket ticket, int device, double charged);
   /// Ends a run and charges its time. Nothing if there was none.
   std::optional<Running> end_run(Ticket ticket);
@@ -144,7 +152,7 @@ class Scheduler {
   std::size_t reserved_ = 0;
   std::size_t running_compilations_ = 0;
   double compile_seconds_ = 1;  ///< moving averages
-  double judge_seconds_ = 2;
+  double judge_seconds_ = 2;  ///< of a device; of what shared it, the share
 };
 
 }  // namespace rekernel::service

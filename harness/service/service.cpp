@@ -58,7 +58,7 @@ Service::Service(Options options, Store store, std::shared_ptr<JudgeBackend> jud
       scheduler_(options_.limits, Clock::now),
       store_(std::move(store), [this](std::function<void()> work) { loop_.post(std::move(work)); }),
       compilers_(options_.limits.cores),
-      judges_(options_.limits.devices) {
+      judges_(options_.limits.devices * options_.limits.untimed_at_once) {
   store_.ask<std::vector<Row>>(
       [boot = options_.boot](Store& opened) {
         opened.settle_interrupted(boot);

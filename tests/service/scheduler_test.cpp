@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
+
 namespace rekernel::service {
 namespace {
 
@@ -204,6 +207,110 @@ TEST_F(SchedulerTest, WhatIsPutBackComesAgain) {
   scheduler.put_back(1);
   EXPECT_EQ(scheduler.usable_devices(), 2u);
   EXPECT_EQ(scheduler.start_judgings().size(), 1u);
+}
+
+/// Without times.
+Entry correct(Ticket ticket, const std::string& client = "a") {
+  Entry one;
+  one.ticket = ticket;
+  one.client = client;
+  one.tier = Tier::correct;
+  return one;
+}
+
+TEST_F(SchedulerTest, WhatIsNotTimedSharesADevice) {
+  limits.cores = 10;
+  limits.devices = 2;
+  limits.untimed_at_once = 3;
+  Scheduler scheduler = make();
+  for (Ticket ticket = 1; ticket <= 7; ++ticket) add(scheduler, correct(ticket));
+  for (const Ticket one : scheduler.start_compilations()) scheduler.compiled(one, true);
+  std::array<int, 2> on_device{};
+  for (const auto& one : scheduler.start_judgings()) ++on_device.at(static_cast<std::size_t>(one.device));
+  EXPECT_EQ(on_device, (std::array<int, 2>{3, 3}));
+  EXPECT_EQ(scheduler.judging(), 6u);
+  scheduler.judged(1);
+  EXPECT_EQ(scheduler.start_judgings().at(0).ticket, 7);
+}
+
+TEST_F(SchedulerTest, WhatIsTimedHasItsDeviceForItselfAndIsNotPassedBy) {
+  limits.cores = 10;
+  limits.devices = 1;
+  limits.untimed_at_once = 3;
+  Scheduler scheduler = make();
+  add(scheduler, correct(1));
+  add(scheduler, correct(2));
+  add(scheduler, entry(3));
+  add(scheduler, correct(4));
+  for (const Ticket one : scheduler.start_compilations()) scheduler.compiled(one, true);
+  EXPECT_EQ(scheduler.start_judgings().size(), 2u);
+  scheduler.judged(1);
+  EXPECT_TRUE(scheduler.start_judgings().empty()) << "2 is still there";
+  scheduler.judged(2);
+  const auto timed = scheduler.start_judgings();
+  ASSERT_EQ(timed.size(), 1u);
+  EXPECT_EQ(timed[0].ticket, 3);
+  scheduler.judged(3);
+  EXPECT_EQ(scheduler.start_judgings().at(0).ticket, 4);
+}
+
+TEST_F(SchedulerTest, WhatFailedBesideOthersIsTriedAlone) {
+  limits.cores = 10;
+  limits.devices = 1;
+  limits.untimed_at_once = 3;
+  Scheduler scheduler = make();
+  for (Ticket ticket = 1; ticket <= 3; ++ticket) add(scheduler, correct(ticket));
+  for (const Ticket one : scheduler.start_compilations()) scheduler.compiled(one, true);
+  ASSERT_EQ(scheduler.start_judgings().size(), 3u);
+  EXPECT_EQ(scheduler.failed(1, false), Afterwards::again);
+  EXPECT_EQ(scheduler.usable_devices(), 1u) << "others' memory may have been why";
+  EXPECT_TRUE(scheduler.start_judgings().empty());
+  scheduler.judged(2);
+  scheduler.judged(3);
+  ASSERT_EQ(scheduler.start_judgings().at(0).ticket, 1);
+  EXPECT_EQ(scheduler.failed(1, false), Afterwards::again);
+  EXPECT_EQ(scheduler.usable_devices(), 0u) << "alone it is the device";
+}
+
+TEST_F(SchedulerTest, ADeviceThatGoesDownWithSeveralRestsOnceAndQuarantinesOneAlone) {
+  limits.cores = 10;
+  limits.devices = 1;
+  limits.untimed_at_once = 3;
+  Scheduler scheduler = make();
+  for (Ticket ticket = 1; ticket <= 3; ++ticket) add(scheduler, correct(ticket));
+  for (const Ticket one : scheduler.start_compilations()) scheduler.compiled(one, true);
+  ASSERT_EQ(scheduler.start_judgings().size(), 3u);
+  for (Ticket ticket = 1; ticket <= 3; ++ticket) {
+    EXPECT_EQ(scheduler.failed(ticket, true), Afterwards::again);
+  }
+  now += limits.first_rest;
+  ASSERT_EQ(scheduler.devices_to_ask(), (std::vector<int>{0}));
+  scheduler.answered(0, true);
+  const auto next = scheduler.start_judgings();
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_EQ(scheduler.failed(next[0].ticket, true), Afterwards::quarantine);
+  EXPECT_EQ(scheduler.queued(), 2u);
+}
+
+TEST_F(SchedulerTest, AClientPaysForItsShareOfADevice) {
+  limits.cores = 20;
+  limits.devices = 1;
+  limits.untimed_at_once = 2;
+  Scheduler scheduler = make();
+  for (Ticket ticket = 1; ticket <= 6; ++ticket) add(scheduler, correct(ticket, "shares"));
+  for (Ticket ticket = 11; ticket <= 16; ++ticket) add(scheduler, entry(ticket, "times"));
+  for (const Ticket one : scheduler.start_compilations()) scheduler.compiled(one, true);
+  std::map<bool, int> judged;
+  while (judged[true] + judged[false] < 9) {
+    const auto started = scheduler.start_judgings();
+    now += seconds(2);
+    for (const auto& one : started) {
+      ++judged[one.ticket > 10];
+      scheduler.judged(one.ticket);
+    }
+  }
+  EXPECT_EQ(judged[false], 6) << "two at once, so that each costs half";
+  EXPECT_EQ(judged[true], 3);
 }
 
 }  // namespace

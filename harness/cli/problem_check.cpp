@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <iostream>
@@ -11,6 +10,7 @@
 #include "harness/base/json.h"
 #include "harness/base/parallel.h"
 #include "harness/base/text.h"
+#include "harness/candidate/arch.h"
 #include "harness/cli/command.h"
 #include "harness/cli/problem.h"
 #include "harness/compile/compile.h"
@@ -40,7 +40,6 @@ namespace po = boost::program_options;
 namespace json = boost::json;
 
 constexpr std::string_view shown_device = "NVIDIA H200";
-constexpr std::array targets = {"sm_80", "sm_90a"};
 constexpr std::uint64_t host_seed = 1;
 constexpr std::chrono::seconds host_deadline{120};
 
@@ -119,12 +118,13 @@ void compile_made_code(ProblemCheck& check) {
   struct Job {
     std::string what;
     const Program* program;
-    const char* target;
+    std::string target;
     std::string failure = {};
   };
   const Problem& problem = check.problem;
   std::vector<Job> jobs;
-  for (const char* target : targets) {
+  for (const Arch arch : Arch::all()) {
+    const std::string target = to_string(arch);
     jobs.push_back({"truth", &problem.device_oracle, target});
     jobs.push_back({"slow candidate", &problem.scaffold, target});
     if (!problem.making.steps.empty()) jobs.push_back({"made inputs", &problem.making, target});
@@ -215,7 +215,9 @@ std::string definition_text(const ProblemCheck& check) {
 std::string device_code_text(const ProblemCheck& check) {
   if (!check.not_compiled.empty()) return "not compiled: " + check.not_compiled;
   if (!check.compile_failures.empty()) return joined(check.compile_failures, "\n");
-  return std::string("truth and slow candidate compile for ") + targets[0] + " and " + targets[1];
+  std::vector<std::string> targets;
+  for (const Arch arch : Arch::all()) targets.emplace_back(to_string(arch));
+  return "truth and slow candidate compile for " + joined(targets);
 }
 
 std::string pytorch_text(const ProblemCheck& check) {

@@ -120,9 +120,8 @@ void add_judge_options(Page& page) {
   const auto number = [](std::int64_t least, std::int64_t most, std::int64_t value) {
     return whole_number<std::int64_t>(least, most)->default_value(value);
   };
-  page.group("Judging").add_options()(
-      "gpus", text_value("LIST")->default_value("all"),
-      "GPUs to judge on: all, or 0,2")(
+  page.group("Judging").add_options()("gpus", text_value("LIST")->default_value("all"),
+                                      "GPUs to judge on: all, or 0,2")(
       "untimed-at-once", number(1, most_at_once, 6),
       "candidates of tier correct that share a GPU; a timed one has it for itself")(
       "cores", number(0, most_cores, 0), "compilations at once; 0: all cores but two for each GPU")(

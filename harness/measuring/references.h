@@ -23,8 +23,8 @@ std::vector<std::string> headline_reference_ids(const std::string& problem);
 Result<std::string> installed_pytorch_version();
 bool pytorch_is_installed();
 
-/// torch.compile builds its kernels within the run deadline, which is longer beside it. Beside other
-/// references a candidate that never ends costs no more than it does alone.
+/// torch.compile builds its kernels within the run deadline, which is longer beside it. Beside
+/// other references a candidate that never ends costs no more than it does alone.
 void leave_time_for_torch_compile(EvaluateOptions& options);
 
 /// Ids of a problem's PyTorch references: see pytorch_reference_ids().

@@ -17,8 +17,8 @@ constexpr double latest_share = 0.05;
 /// want to be compiled.
 constexpr std::size_t ready_beside_judged = 3;
 
-/// Times are taken where nothing else runs. What failed once is tried again without company, which
-/// may have been why: other candidates' memory, or another that took the device down.
+/// Times are taken where nothing else runs. What failed once is tried again alone, since others may
+/// have been why: by their memory, or by taking the device down.
 bool has_device_alone(const Entry& entry) {
   return entry.tier == Tier::timed || entry.failures > 0 || entry.takedowns > 0;
 }
@@ -285,10 +285,9 @@ std::size_t Scheduler::queued_of(const std::string& client) const {
 std::size_t Scheduler::judging() const { return running_.size() - running_compilations_; }
 
 std::size_t Scheduler::usable_devices() const {
-  return static_cast<std::size_t>(
-      std::count_if(devices_.begin(), devices_.end(), [](const Device& device) {
-        return device.condition == Device::Condition::works;
-      }));
+  return static_cast<std::size_t>(std::count_if(
+      devices_.begin(), devices_.end(),
+      [](const Device& device) { return device.condition == Device::Condition::works; }));
 }
 
 }  // namespace rekernel::service

@@ -25,7 +25,7 @@ struct SchedulerLimits {
   unsigned cores = 1;                          ///< compilations at once
   unsigned devices = 0;
   unsigned untimed_at_once = 1;  ///< evaluations without times on one device
-  int tries = 3;  ///< failures of the machine before an evaluation is given up
+  int tries = 3;                 ///< failures of the machine before an evaluation is given up
   /// How long a device rests after a failure; twice as long after each further one.
   std::chrono::milliseconds first_rest{1000};
   std::chrono::milliseconds longest_rest{60'000};
@@ -152,7 +152,7 @@ class Scheduler {
   std::size_t reserved_ = 0;
   std::size_t running_compilations_ = 0;
   double compile_seconds_ = 1;  ///< moving averages
-  double judge_seconds_ = 2;  ///< of a device; of what shared it, the share
+  double judge_seconds_ = 2;    ///< of a device; of what shared it, the share
 };
 
 }  // namespace rekernel::service

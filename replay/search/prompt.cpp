@@ -1,7 +1,6 @@
 #include "replay/search/prompt.h"
 
 #include <algorithm>
-#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -162,29 +161,22 @@ std::string PromptWriter::seeds_text(const LeftOut& left_out) const {
 
 std::string PromptWriter::history_text(const LeftOut& left_out) const {
   std::string text;
-  const auto& [logs, failed, passed] =
-      std::tie(history_.logs_, history_.failed_, history_.passed_);
+  const auto& [logs, failed, passed] = std::tie(history_.logs_, history_.failed_, history_.passed_);
   text.reserve(prompt_reserve_bytes + logs.bytes_without(left_out.logs) +
                failed.bytes_without(left_out.failed) + passed.bytes_without(left_out.passed));
   const std::size_t dropped = left_out.failed + left_out.passed;
   if (dropped > 0) text += "(" + std::to_string(dropped) + " more left out for length)\n";
-  const auto shown = [](const PromptHistory::Lines& lines, std::size_t out) {
-    return std::ranges::subrange(lines.kept.begin() + static_cast<std::ptrdiff_t>(out - lines.gone),
-                                 lines.kept.end());
-  };
-  auto next_failed = shown(failed, left_out.failed);
-  auto next_passed = shown(passed, left_out.passed);
-  auto next_log = shown(logs, left_out.logs);
-  while (!next_failed.empty() || !next_passed.empty()) {
-    const bool failed_is_older =
-        next_passed.empty() ||
-        (!next_failed.empty() && next_failed.front().candidate < next_passed.front().candidate);
-    auto& next = failed_is_older ? next_failed : next_passed;
-    const std::size_t candidate = next.front().candidate;
-    text += next.front().text;
-    next.advance(1);
-    while (!next_log.empty() && next_log.front().candidate < candidate) next_log.advance(1);
-    if (!next_log.empty() && next_log.front().candidate == candidate) text += next_log.front().text;
+  std::size_t f = left_out.failed - failed.gone;
+  std::size_t p = left_out.passed - passed.gone;
+  std::size_t l = left_out.logs - logs.gone;
+  while (f < failed.kept.size() || p < passed.kept.size()) {
+    const bool next_failed =
+        p == passed.kept.size() ||
+        (f < failed.kept.size() && failed.kept[f].candidate < passed.kept[p].candidate);
+    const PromptHistory::Line& line = next_failed ? failed.kept[f++] : passed.kept[p++];
+    text += line.text;
+    while (l < logs.kept.size() && logs.kept[l].candidate < line.candidate) ++l;
+    if (l < logs.kept.size() && logs.kept[l].candidate == line.candidate) text += logs.kept[l].text;
   }
   return text.empty() ? "Nothing yet.\n" : text;
 }

@@ -57,8 +57,8 @@ Selection select_seeds(const Settings& settings, std::span<const Ranked> correct
 
 /// A kernel gets into the bank if no idea or hash like its own was taken before it. Survivors take
 /// up to S hashes, the bank up to B ideas and B hashes. So a kernel is never taken once there are,
-/// before it, S + B of its idea with different hashes, or B of its hash with different ideas, or one
-/// of both, or S + 2 B that differ from each other in both.
+/// before it, S + B of its idea with different hashes, or B of its hash with different ideas, or
+/// one of both, or S + 2 B that differ from each other in both.
 void forget_beaten(const Settings& settings, const std::vector<std::string>& survivors,
                    std::vector<Ranked>& correct) {
   const auto most_survivors = static_cast<std::size_t>(settings.survivors);

@@ -226,7 +226,8 @@ TEST_F(SchedulerTest, WhatIsNotTimedSharesADevice) {
   for (Ticket ticket = 1; ticket <= 7; ++ticket) add(scheduler, correct(ticket));
   for (const Ticket one : scheduler.start_compilations()) scheduler.compiled(one, true);
   std::array<int, 2> on_device{};
-  for (const auto& one : scheduler.start_judgings()) ++on_device.at(static_cast<std::size_t>(one.device));
+  for (const auto& one : scheduler.start_judgings())
+    ++on_device.at(static_cast<std::size_t>(one.device));
   EXPECT_EQ(on_device, (std::array<int, 2>{3, 3}));
   EXPECT_EQ(scheduler.judging(), 6u);
   scheduler.judged(1);

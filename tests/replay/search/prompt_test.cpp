@@ -116,7 +116,8 @@ TEST(Prompt, IsTheSameWithoutTheLinesThatNoneCanShow) {
     if (i % 50 > 1) continue;
     PromptParts parts = full_parts();
     for (const std::size_t room : {most, std::size_t{6000}, std::size_t{3000}, std::size_t{40}}) {
-      header.settings.prompt_tokens = with_room(std::min(room, std::size_t{6000})).settings.prompt_tokens;
+      header.settings.prompt_tokens =
+          with_room(std::min(room, std::size_t{6000})).settings.prompt_tokens;
       for (const bool with_kernels : {true, false}) {
         if (!with_kernels) parts.survivors = parts.bank = parts.library = {};
         parts.history = &whole;

@@ -90,8 +90,8 @@ void print_report(const ReplayedSearch& search, const std::string& named,
     return;
   }
   std::cout << search.header.name << ": " << search.header.problem << " for "
-            << search.header.device.name << "; " << search.events
-            << " events reproduced byte for byte\n"
+            << search.header.device.name << "\n"
+            << search.events << " events reproduced byte for byte\n"
             << format.shown(round_table(search, today)) << "\n"
             << metrics_text(search);
   if (today) {

@@ -40,6 +40,7 @@ class NvrtcPullRequest : public ::testing::Test {
                              "trajectories/softmax.jsonl", "trajectories/conv2d-13-rounds.jsonl"}) {
       fs::copy(fs::path(REKERNEL_SOURCE_DIR) / part, root_ / part, fs::copy_options::recursive);
     }
+    leave_out_studies();
     run("git init -q -b main . && git config user.name Somebody && "
         "git config user.email somebody@example.org && git add -A && git commit -q -m base && "
         "git tag base");
@@ -50,6 +51,14 @@ class NvrtcPullRequest : public ::testing::Test {
     std::ofstream(plan) << pretty_json(candidate);
   }
 
+  /// None of their searches is here.
+  void leave_out_studies() const {
+    std::string readme = *read_file(root_ / "README.md");
+    const std::string start = "<!-- studies:start -->\n";
+    const std::size_t from = readme.find(start) + start.size();
+    readme.erase(from, readme.find("<!-- studies:end -->") - from);
+    std::ofstream(root_ / "README.md") << readme;
+  }
   static std::string program(const std::string& arguments) {
     return std::string("\"") + REKERNEL_PROGRAM + "\" " + arguments;
   }

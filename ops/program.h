@@ -27,6 +27,8 @@ struct CompileOptions {
   std::optional<int> max_registers;
   /// Macro name to replacement text (an integer or an identifier).
   std::map<std::string, std::string> defines;
+  /// Somebody wants to know whether it compiles: the code is small work for the compiler, and slow.
+  bool for_an_answer_alone = false;
 };
 
 /// What a program's workspaces and the variables of its device code may have together.
@@ -101,6 +103,9 @@ struct GridExtent {
   bool per_sm = false;
 };
 
+/// Of KernelLaunch::shared_memory_carveout, in percent.
+constexpr int most_carveout = 100;
+
 struct KernelLaunch {
   std::string kernel;  ///< an extern "C" __global__ function of the source
   int module = 0;      ///< which of the program's modules has it
@@ -110,6 +115,9 @@ struct KernelLaunch {
   std::int64_t dynamic_shared_bytes = 0;
   bool cooperative = false;
   bool programmatic_launch = false;
+  /// What the launch prefers: the percentage of the memory that shared memory and the L1 cache
+  /// divide between them which is shared memory.
+  std::optional<int> shared_memory_carveout;
   std::vector<Argument> args;
 };
 

@@ -113,6 +113,9 @@ KernelLaunch read_kernel(JsonReader reader, PlanContext& context, const Program&
     launch.programmatic_launch = flag->boolean();
     if (launch.programmatic_launch) context.require(has_clusters, *flag);
   }
+  if (auto carveout = reader.optional("shared_memory_carveout")) {
+    launch.shared_memory_carveout = static_cast<int>(carveout->integer(0, most_carveout));
+  }
   for (JsonReader& argument : reader.required("args").array(0, 64)) {
     launch.args.push_back(read_argument(argument, context));
   }

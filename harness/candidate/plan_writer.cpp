@@ -128,6 +128,9 @@ json::object step_json(const KernelLaunch& launch) {
   }
   if (launch.cooperative) result["cooperative"] = true;
   if (launch.programmatic_launch) result["programmatic_launch"] = true;
+  if (launch.shared_memory_carveout) {
+    result["shared_memory_carveout"] = *launch.shared_memory_carveout;
+  }
   json::array args;
   for (const Argument& argument : launch.args) {
     args.push_back(std::visit([](const auto& value) { return argument_json(value); }, argument));

@@ -665,8 +665,12 @@ class PlanMaker {
       case priority:
       case memory_domain_map:
       case memory_domain:
-      case shared_memory_carveout:
         return Ok{};  // hints: they change no result
+      case shared_memory_carveout:
+        if (words[0] <= most_carveout) {  // else no preference
+          launch.shared_memory_carveout = static_cast<int>(words[0]);
+        }
+        return Ok{};
       case cooperative:
         launch.cooperative |= words[0] != 0;
         return Ok{};

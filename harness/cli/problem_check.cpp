@@ -86,6 +86,10 @@ struct HostValues {
 
 /// The definition at a small size. What it makes there is what it makes at any size.
 std::optional<HostValues> run_small(ProblemCheck& check) {
+  if (check.problem.program) {
+    check.no_small = "a program gives the truth, on the device";
+    return std::nullopt;
+  }
   Result<Problem> small = small_instance(check.problem);
   if (!small) {
     // A problem may have its own sizes alone.
@@ -125,7 +129,7 @@ void compile_made_code(ProblemCheck& check) {
   std::vector<Job> jobs;
   for (const Arch arch : Arch::all()) {
     const std::string target = to_string(arch);
-    jobs.push_back({"truth", &problem.device_oracle, target});
+    if (!problem.program) jobs.push_back({"truth", &problem.device_oracle, target});
     jobs.push_back({"slow candidate", &problem.scaffold, target});
     if (!problem.making.steps.empty()) jobs.push_back({"made inputs", &problem.making, target});
     for (const Invariant& invariant : problem.invariants) {
@@ -135,7 +139,9 @@ void compile_made_code(ProblemCheck& check) {
   const std::string header = problem_header(problem);
   for_each_in_parallel(jobs.size(), std::thread::hardware_concurrency(), [&](std::size_t i) {
     Job& job = jobs[i];
-    const Result<CompiledProgram> compiled = compiler->compile(*job.program, header, job.target);
+    Program program = *job.program;
+    program.compile.for_an_answer_alone = true;
+    const Result<CompiledProgram> compiled = compiler->compile(program, header, job.target);
     const Result<Ok> fits = compiled ? check_launches(*job.program, *compiled, job.target)
                                      : Result<Ok>(compiled.error());
     if (!fits) job.failure = job.what + " for " + job.target + ": " + fits.error().message;
@@ -207,6 +213,7 @@ std::string tolerance_text(const Problem& problem) {
 
 std::string definition_text(const ProblemCheck& check) {
   if (!check.small_failure.empty()) return check.small_failure;
+  if (check.problem.program) return check.no_small;
   if (!check.no_small.empty()) return "not run on the host: " + check.no_small;
   return "runs on the host at " +
          (check.small->other_sizes.empty() ? "its own sizes" : sizes_text(sizes_of(*check.small)));
@@ -217,7 +224,9 @@ std::string device_code_text(const ProblemCheck& check) {
   if (!check.compile_failures.empty()) return joined(check.compile_failures, "\n");
   std::vector<std::string> targets;
   for (const Arch arch : Arch::all()) targets.emplace_back(to_string(arch));
-  return "truth and slow candidate compile for " + joined(targets);
+  return (check.problem.program ? "the empty candidate compiles for "
+                                : "truth and slow candidate compile for ") +
+         joined(targets);
 }
 
 std::string pytorch_text(const ProblemCheck& check) {
@@ -238,9 +247,9 @@ void print(const ProblemCheck& check) {
   std::cout << check.problem.id << ": " << check.problem.title << "\n"
             << labelled("work", cost_text(check.problem))
             << labelled("tolerance", tolerance_text(check.problem))
-            << labelled("definition", definition_text(check))
-            << labelled("device", device_code_text(check))
-            << labelled("PyTorch", pytorch_text(check));
+            << labelled(check.problem.program ? "truth" : "definition", definition_text(check))
+            << labelled("device", device_code_text(check));
+  if (!check.problem.program) std::cout << labelled("PyTorch", pytorch_text(check));
 }
 
 json::object to_json(const ProblemCheck& check) {

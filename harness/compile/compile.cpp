@@ -151,6 +151,9 @@ std::int64_t most_static_shared_bytes(const std::string& target) {
   return takes_all ? (*arch)->max_shared_bytes_per_block : everywhere;
 }
 
+/// The first NVRTC that takes --Ofast-compile.
+constexpr int fast_compile_version = 13;
+
 constexpr const char* language_options[] = {"--std=c++20", "--device-as-default-execution-space"};
 
 std::vector<std::string> own_options(const CompileOptions& options) {
@@ -166,10 +169,13 @@ std::vector<std::string> own_options(const CompileOptions& options) {
 }
 
 std::vector<std::string> compile_options(const CompileOptions& options, const std::string& target,
-                                         const std::vector<std::string>& include_directories) {
+                                         const std::vector<std::string>& include_directories,
+                                         const std::string& version) {
   std::vector<std::string> result = {"--gpu-architecture=" + target};
   result.insert(result.end(), std::begin(language_options), std::end(language_options));
   result.push_back("--ptxas-options=-v");
+  if (options.for_an_answer_alone && std::atoi(version.c_str()) >= fast_compile_version)
+    result.push_back("--Ofast-compile=max");
   for (const std::string& folder : include_directories)
     result.push_back("--include-path=" + folder);
   for (std::string& option : own_options(options)) result.push_back(std::move(option));
@@ -300,7 +306,7 @@ struct Compiler::State {
                                          const std::string& target) const {
     TranslationUnit unit(nvrtc, program.source, problem_header);
     const nvrtcResult status =
-        unit.compile(compile_options(program.compile, target, include_directories));
+        unit.compile(compile_options(program.compile, target, include_directories, version));
     std::string log = tidy_log(unit.log());
     if (status != NVRTC_SUCCESS) {
       return Error{"does not compile for " + target + " (" + nvrtc.nvrtcGetErrorString(status) +
@@ -361,7 +367,8 @@ std::string Compiler::target_for_device(int major, int minor) { return target_fo
 std::string Compiler::cache_name(const Program& program, const std::string& problem_header,
                                  const std::string& target) const {
   return "cubin/" + cache_key(state_->version,
-                              compile_options(program.compile, target, state_->include_directories),
+                              compile_options(program.compile, target, state_->include_directories,
+                                              state_->version),
                               problem_header, program.source);
 }
 

@@ -286,6 +286,12 @@ std::vector<CUlaunchAttribute> launch_attributes(const KernelLaunch& launch) {
     attribute.value.programmaticStreamSerializationAllowed = 1;
     attributes.push_back(attribute);
   }
+  if (launch.shared_memory_carveout) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+    attribute.value.sharedMemCarveout = static_cast<unsigned>(*launch.shared_memory_carveout);
+    attributes.push_back(attribute);
+  }
   return attributes;
 }
 

@@ -180,7 +180,8 @@ std::string plan_row(const KernelLaunch& launch, bool first) {
   return "    {\"" + launch.kernel + "\", {" + list_of(grid) + "}, " + flag(launch.grid[0].per_sm) +
          ", {" + list_of(launch.block) + "}, {" + list_of(launch.cluster) + "}, " +
          std::to_string(launch.dynamic_shared_bytes) + ", " + flag(launch.cooperative) + ", " +
-         flag(launch.programmatic_launch && !first) + "},\n";
+         flag(launch.programmatic_launch && !first) + ", " +
+         std::to_string(launch.shared_memory_carveout.value_or(-1)) + "},\n";
 }
 
 bool has_tensor_map(const Program& program) {

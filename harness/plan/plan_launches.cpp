@@ -112,6 +112,12 @@ PlanObject launch() {
                    "`cudaGridDependencySynchronize()`.",
         .example = "true",
         .needs = has_clusters},
+       {.key = "shared_memory_carveout",
+        .value = integer(0, most_carveout),
+        .meaning =
+            "How much of the memory that shared memory and the L1 cache divide is to be shared "
+            "memory, in percent: a preference. Without it, the driver chooses.",
+        .example = "100"},
        {.key = "args",
         .value = list(0, 64,
                       {any_of({buffer(), object("scalar", ""), object("tensor_map_argument", ""),

@@ -51,7 +51,9 @@ class Launch:
         # What runs before the plan is somebody else's, and nothing may overlap with it.
         if step.get("programmatic_launch") and not first:
             attributes.append((_driver.PROGRAMMATIC, (1,)))
-        self.attributes = (LaunchAttribute * 3)()
+        if "shared_memory_carveout" in step:
+            attributes.append((_driver.SHARED_MEMORY_CARVEOUT, (step["shared_memory_carveout"],)))
+        self.attributes = (LaunchAttribute * 4)()
         for attribute, (number, value) in zip(self.attributes, attributes, strict=False):
             attribute.id = number
             attribute.value[:len(value)] = value

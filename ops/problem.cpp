@@ -86,6 +86,10 @@ const Tensor& Problem::largest(Role role) const {
   });
 }
 
+bool TruthProgram::draws_input(const std::string& name) const {
+  return std::find(draws.begin(), draws.end(), name) != draws.end();
+}
+
 bool has_fp32_outputs(const Problem& problem) {
   bool any = false;
   for (const Tensor* output : problem.outputs()) {

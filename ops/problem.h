@@ -76,7 +76,7 @@ struct Tensor {
   std::vector<std::int64_t> shape;  ///< row-major, outermost first
   Role role = Role::input;
   Distribution distribution;  ///< of an input
-  bool is_made = false;       ///< of an input: `Problem::making` changes what was drawn
+  bool is_made = false;  ///< of an input: `Problem::making` or `program` changes what was drawn
   Comparison comparison = Comparison::close;  ///< of an output
 
   std::int64_t elements() const;
@@ -118,6 +118,17 @@ struct Invariant {
 /// Input values by tensor name, already rounded to the tensor's dtype.
 using HostInputs = std::map<std::string, std::vector<double>>;
 
+/// Somebody else's program that gives a problem's truth in place of a definition.
+struct TruthProgram {
+  std::string json;  ///< `program` of the problem's file: what runs it reads it
+  std::string text;  ///< its source
+  /// Inputs that its own get_inputs() draws, under new seeds. Their distributions are like what it
+  /// draws.
+  std::vector<std::string> draws;
+
+  bool draws_input(const std::string& name) const;
+};
+
 /// Where a problem comes from.
 struct Source {
   std::string benchmark;  ///< "KernelBench level 1 at 423217d"; empty: from here
@@ -156,12 +167,15 @@ struct Problem {
   /// and take two products at the least to meet any tolerance of the catalog: no less time.
   std::int64_t fewest_matrix_operations = 0;
 
+  /// Null where a definition gives the truth. Else there are no statements, no `making` and no
+  /// oracle, and the scaffold writes nothing.
+  std::shared_ptr<const TruthProgram> program;
   /// What its statements were found to be.
   std::shared_ptr<const definition::Definition> definition;
 
   /// The definition as an expression of PyTorch's (`torch`, `F` for torch.nn.functional), of the
   /// inputs and attributes by name: what the references from PyTorch time. Several outputs are a
-  /// tuple.
+  /// tuple. Empty where a program is there.
   std::string pytorch;
 
   /// Float64 truth on the host, for small sizes: the values of every output by name.

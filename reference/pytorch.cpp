@@ -18,6 +18,7 @@
 
 #include "harness/base/file_descriptor.h"
 #include "harness/base/json.h"
+#include "harness/process/sandbox.h"
 
 extern char** environ;
 
@@ -31,6 +32,7 @@ constexpr std::size_t max_line_bytes = 1 << 20;
 
 constexpr char script[] =
 #include "expression_source.inc"
+#include "program_source.inc"
 #include "pytorch_source.inc"
     ;
 
@@ -51,9 +53,13 @@ boost::json::object describe(const Problem& problem, const std::string& id, int 
   for (const Attribute& attribute : problem.attributes) {
     std::visit([&](auto value) { attributes[attribute.name] = value; }, attribute.value);
   }
-  return {{"problem", problem.id},         {"mode", id},
-          {"function", problem.pytorch},   {"device", device},
-          {"tensors", std::move(tensors)}, {"attributes", std::move(attributes)}};
+  return {{"problem", problem.id},
+          {"mode", id},
+          {"function", problem.pytorch},
+          {"program", problem.program ? problem.program->json : ""},
+          {"device", device},
+          {"tensors", std::move(tensors)},
+          {"attributes", std::move(attributes)}};
 }
 
 }  // namespace
@@ -84,9 +90,7 @@ class PytorchReference::Conversation {
   std::mt19937_64 tokens_{std::random_device{}()};
 };
 
-/// With a socket as its standard input and output, in a process group of its own, since
-/// torch.compile starts workers.
-Result<std::unique_ptr<PytorchProcess>> PytorchProcess::spawn() {
+Result<std::unique_ptr<PytorchProcess>> PytorchProcess::spawn(WhoseText text) {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return Error{std::string("PyTorch: socketpair: ") + std::strerror(errno)};
@@ -95,30 +99,67 @@ Result<std::unique_ptr<PytorchProcess>> PytorchProcess::spawn() {
   FileDescriptor theirs(ends[1]);
   FileDescriptor errors(::memfd_create("rekernel-pytorch", MFD_CLOEXEC));
   if (errors.get() < 0) return Error{std::string("PyTorch: memfd: ") + std::strerror(errno)};
+  std::unique_ptr<PytorchProcess> process(new PytorchProcess(std::move(ours), std::move(errors)));
+  const Result<Ok> started = text == WhoseText::own ? process->start_alone(theirs)
+                                                    : process->start_in_sandbox(std::move(theirs));
+  if (!started) return started.error();
+  return process;
+}
 
+/// It finds the socket and the file for standard error where a child of the sandbox does.
+Result<Ok> PytorchProcess::start_in_sandbox(FileDescriptor theirs) {
+  int stop[2];
+  if (::pipe2(stop, O_CLOEXEC) != 0) {
+    return Error{std::string("PyTorch: pipe: ") + std::strerror(errno)};
+  }
+  watched_ = FileDescriptor(stop[0]);
+  stop_ = FileDescriptor(stop[1]);
+  const std::string socket = std::to_string(first_inherited_descriptor);
+  const std::string redirect = "import os\nfor end in (0, 1): os.dup2(" + socket +
+                               ", end)\nos.dup2(" + std::to_string(first_inherited_descriptor + 1) +
+                               ", 2)\n";
+  ChildCommand command;
+  command.arguments = {"/usr/bin/env", "python3", "-c", redirect + script};
+  constexpr std::chrono::hours lifetime{24};
+  constexpr int threads = 64;
+  command.deadline = lifetime;
+  command.limits.processor_time = threads * std::chrono::seconds(lifetime);
+  command.limits.file_bytes = std::int64_t{1} << 32;
+  command.limits.open_files = 4096;
+  command.stop = watched_.get();
+  command.inherited = {theirs.release(), ::fcntl(errors_.get(), F_DUPFD_CLOEXEC, 0)};
+  outcome_ = std::async(std::launch::async, [command = std::move(command)] {
+    return run_sandboxed(command, SandboxDevices::gpu, python_additions());
+  });
+  return Ok{};
+}
+
+/// With a socket as its standard input and output, in a process group of its own, since
+/// torch.compile starts workers.
+Result<Ok> PytorchProcess::start_alone(const FileDescriptor& theirs) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors.get(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors_.get(), STDERR_FILENO);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&attributes, 0);
   const char* const arguments[] = {"python3", "-c", script, nullptr};
-  pid_t pid = -1;
-  const int failed = ::posix_spawnp(&pid, "python3", &actions, &attributes,
+  const int failed = ::posix_spawnp(&pid_, "python3", &actions, &attributes,
                                     const_cast<char* const*>(arguments), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
     return Error{std::string("PyTorch is not installed: python3: ") + std::strerror(failed)};
   }
-  return std::unique_ptr<PytorchProcess>(
-      new PytorchProcess(pid, std::move(ours), std::move(errors)));
+  return Ok{};
 }
 
 PytorchProcess::~PytorchProcess() {
+  stop_.close();
+  if (pid_ < 0) return;
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
@@ -223,7 +264,9 @@ std::vector<std::string> pytorch_reference_ids(const Problem& problem) {
   std::vector<std::string> ids = {"pytorch_eager", "pytorch_compile"};
   const auto is_f32 = [](const Tensor* input) { return input->dtype == DType::f32; };
   const std::vector<const Tensor*> inputs = problem.inputs();
-  if (problem.matrix_products > 0 && std::any_of(inputs.begin(), inputs.end(), is_f32)) {
+  // What a program does is not known: it may well have products.
+  const bool may_have_products = problem.matrix_products > 0 || problem.program;
+  if (may_have_products && std::any_of(inputs.begin(), inputs.end(), is_f32)) {
     ids.insert(ids.begin(), "pytorch_eager_fp32");
   }
   return ids;

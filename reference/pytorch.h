@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "harness/base/file_descriptor.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/reference_source.h"
+#include "harness/process/isolate.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
@@ -25,13 +27,20 @@ namespace rekernel {
 /// with TF32 off. The first is the headline of a problem that no library solves.
 std::vector<std::string> pytorch_reference_ids(const Problem& problem);
 
+/// Whose text PyTorch's process runs: the project's, with its owner's files, compilers and caches,
+/// or that of strangers' problems too, in the sandbox.
+enum class WhoseText { own, strangers };
+constexpr WhoseText whose_text(bool is_strangers) {
+  return is_strangers ? WhoseText::strangers : WhoseText::own;
+}
+
 /// A `python3` that answers questions about problems (pytorch.py), for as many evaluations as one
 /// likes: it imports PyTorch once, from its start on, and compiles each function once. Destroying
 /// it kills it, with everything that it started.
 class PytorchProcess : public ExternalSession {
  public:
   /// Fails where there is no python3.
-  static Result<std::unique_ptr<PytorchProcess>> spawn();
+  static Result<std::unique_ptr<PytorchProcess>> spawn(WhoseText text = WhoseText::own);
   ~PytorchProcess() override;
   PytorchProcess(const PytorchProcess&) = delete;
   PytorchProcess& operator=(const PytorchProcess&) = delete;
@@ -39,10 +48,15 @@ class PytorchProcess : public ExternalSession {
   Result<std::array<int, 2>> descriptors() override;
 
  private:
-  PytorchProcess(pid_t pid, FileDescriptor socket, FileDescriptor errors)
-      : pid_(pid), socket_(std::move(socket)), errors_(std::move(errors)) {}
+  PytorchProcess(FileDescriptor socket, FileDescriptor errors)
+      : socket_(std::move(socket)), errors_(std::move(errors)) {}
+  Result<Ok> start_alone(const FileDescriptor& theirs);
+  Result<Ok> start_in_sandbox(FileDescriptor theirs);
 
-  pid_t pid_;
+  pid_t pid_ = -1;  ///< of one that runs alone
+  FileDescriptor watched_;
+  FileDescriptor stop_;  ///< of one in the sandbox
+  std::future<Result<ChildOutcome>> outcome_;
   FileDescriptor socket_;
   FileDescriptor errors_;
 };

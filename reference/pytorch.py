@@ -1,16 +1,18 @@
 """Times problems in PyTorch, by the same protocol as everything else.
 
 A conversation in JSON lines on standard input and output. A question that has a "problem",
-  {"problem": "softmax", "mode": "pytorch_eager", "function": "torch.softmax(x, dim=1)",
+  {"problem": "softmax", "mode": "pytorch_eager", "function": "torch.softmax(x, dim=1)", "program": "",
    "tensors": [{"name", "dtype", "shape", "role", "distribution": {"kind", "a", "b", "choices"}}, ...],
    "attributes": {...}, "device": 0},
 is answered, once everything is compiled and warm, with {"ready": true, "torch": "2.11.0", ...}
 or {"error": "one line"}. A question {"samples": n, "seed": s} is about the problem and mode asked for
-last, and answered with {"times_ns": [...]}. An answer repeats the question's "token". Between the
+last, and answered with {"times_ns": [...]}. A problem that has a program in place of an expression has that as
+JSON; its model's parameters lie where the inputs lie. An answer repeats the question's "token". Between the
 questions this process sleeps, so that it does not disturb others' samples. It serves one evaluation
 after the other; a function is compiled once.
 """
 
+import functools
 import json
 import os
 import sys
@@ -71,6 +73,16 @@ def draw(tensor, distribution, generator):
         tensor.copy_(drawn)
 
 
+def bound(request, inputs):
+    """What is timed, a function with its arguments; and what draws inputs beside the distributions."""
+    if not request["program"]:
+        return functools.partial(operator(request), **inputs), lambda seed: None
+    spec = json.loads(request["program"])
+    program = Program(spec, "cuda")
+    drawn = {name: inputs[name] for name in spec.get("draws", [])}
+    return program.bound(inputs), lambda seed: program.draw(seed, drawn) if drawn else None
+
+
 class Timer:
     """A problem's inputs, and how to time its function in the mode that was asked for last."""
 
@@ -79,7 +91,6 @@ class Timer:
             raise RuntimeError("PyTorch sees no GPU")
         torch.cuda.set_device(request["device"])
         self.problem = request["problem"]
-        self.eager = operator(request)
         self.distributions = {}
         self.inputs = {}
         for tensor in request["tensors"]:
@@ -88,6 +99,7 @@ class Timer:
             self.distributions[tensor["name"]] = tensor["distribution"]
             self.inputs[tensor["name"]] = torch.empty(
                 tensor["shape"], dtype=dtype_of(tensor["dtype"]), device="cuda")
+        self.eager, self.draw_by_program = bound(request, self.inputs)
         cache_bytes = torch.cuda.get_device_properties(request["device"]).L2_cache_size
         self.flush = torch.empty(2 * cache_bytes + (1 << 20), dtype=torch.uint8, device="cuda")
         self.generator = torch.Generator(device="cuda")
@@ -100,8 +112,8 @@ class Timer:
         torch.backends.cudnn.allow_tf32 = mode != "pytorch_eager_fp32"
         if mode == "pytorch_compile":
             if self.problem not in compiled:
-                compiled[self.problem] = torch.compile(self.eager)
-            self.function = compiled[self.problem]
+                compiled[self.problem] = torch.compile(self.eager.func)
+            self.function = functools.partial(compiled[self.problem], *self.eager.args, **self.eager.keywords)
         else:
             self.function = self.eager
         for seed in range(3):
@@ -111,10 +123,11 @@ class Timer:
         self.generator.manual_seed(seed & (2**64 - 1))
         for name, tensor in self.inputs.items():
             draw(tensor, self.distributions[name], self.generator)
+        self.draw_by_program(seed)
         # Nothing waits from here to the launch, so that its latency hides under this write.
         self.flush.fill_(seed & 127)
         self.start.record()
-        output = self.function(**self.inputs)
+        output = self.function()
         self.stop.record()
         self.stop.synchronize()
         del output

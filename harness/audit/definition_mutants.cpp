@@ -123,7 +123,7 @@ class DefinitionBench {
     for (std::size_t i = 0; i < problem_.invariants.size(); ++i) {
       invariants.push_back({&problem_.invariants[i], own_[(is_made ? 2 : 1) + i]});
     }
-    Checker checker(problem_, inputs, tools, own_[0], invariants, properties, stream);
+    Checker checker(problem_, inputs, tools, {&own_[0], nullptr}, invariants, properties, stream);
     const auto make_outputs = [&](const Subject& subject) {
       outputs.poison(poison_byte, stream);
       Bindings bindings = inputs.bindings();

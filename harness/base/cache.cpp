@@ -33,7 +33,8 @@ bool is_plain(std::string_view text) {
 }  // namespace
 
 bool is_cache_name(std::string_view name) {
-  for (const std::string_view folder : {std::string_view("cubin/"), choices_folder}) {
+  for (const std::string_view folder :
+       {std::string_view("cubin/"), std::string_view("imports/"), choices_folder}) {
     if (name.starts_with(folder)) return is_plain(name.substr(folder.size()));
   }
   return false;

@@ -136,6 +136,8 @@ class FieldCollector {
     add(launch.dynamic_shared_bytes);
     add(launch.cooperative);
     add(launch.programmatic_launch);
+    // Without one, the digest is what it was before there could be one.
+    if (launch.shared_memory_carveout) add("carveout"), add(*launch.shared_memory_carveout);
     add(launch.args.size());
     for (const Argument& argument : launch.args) {
       std::visit([&](const auto& value) { add(value); }, argument);
@@ -225,8 +227,10 @@ Candidate scaffold_candidate(const Problem& problem, const std::string& name) {
   candidate.problem = problem.id;
   candidate.name = name;
   candidate.idea =
-      "The definition and nothing that makes it fast: correct and slow. Say here in plain "
-      "language what makes your kernel fast.";
+      problem.program
+          ? "Nothing is computed yet. Say here in plain language what makes your kernel fast."
+          : "The definition and nothing that makes it fast: correct and slow. Say here in plain "
+            "language what makes your kernel fast.";
   candidate.arch = "sm_80";
   candidate.origin.note = "scaffold";
   candidate.program = problem.scaffold;

@@ -118,10 +118,6 @@ Result<Ok> check_strangers(const std::vector<Candidate>& candidates,
     return Error{"--record: results/ keeps the results of the project's problems alone, and '" +
                  problem->id + "' lies elsewhere: expected its file in ops/problems, or --json"};
   }
-  const std::string& pytorch = parsed.get<std::string>("pytorch");
-  if (problem && (pytorch == "on" || pytorch == "eager")) {
-    return Error{"--pytorch " + pytorch + ": " + not_timed_in_pytorch(*problem)};
-  }
   return Ok{};
 }
 
@@ -149,12 +145,10 @@ int bench_command(const Arguments& arguments) {
   Result<std::vector<int>> devices = chosen_devices(parsed);
   if (!devices) return bad_input(devices.error());
   bench_options.devices = std::move(*devices);
-  const Problem* strangers = first_strangers(*candidates);
-  bench_options.pytorch = pytorch != "off" && !strangers && pytorch_is_installed();
+  bench_options.pytorch = pytorch != "off" && pytorch_is_installed();
   bench_options.compiled_pytorch = pytorch != "eager";
-  bench_options.without_pytorch = pytorch == "off" ? "--pytorch off"
-                                  : strangers      ? not_timed_in_pytorch(*strangers)
-                                                   : "python3 here cannot import torch";
+  bench_options.without_pytorch =
+      pytorch == "off" ? "--pytorch off" : "python3 here cannot import torch";
   if ((pytorch == "on" || pytorch == "eager") && !bench_options.pytorch) {
     return bad_input({"--pytorch " + pytorch + ": python3 here cannot import torch"});
   }

@@ -50,5 +50,6 @@ int evaluate_job_command(const std::vector<std::string>& arguments);
 int listing_worker_command(const std::vector<std::string>& arguments);
 int referee_worker_command(const std::vector<std::string>& arguments);
 int runner_worker_command(const std::vector<std::string>& arguments);
+int truth_worker_command(const std::vector<std::string>& arguments);
 
 }  // namespace rekernel

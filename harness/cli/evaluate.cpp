@@ -20,6 +20,7 @@
 #include "harness/terminal/exit_status.h"
 #include "harness/terminal/progress.h"
 #include "harness/terminal/suggestion.h"
+#include "reference/program_truth.h"
 #include "reference/pytorch.h"
 
 namespace rekernel {
@@ -47,7 +48,6 @@ Result<Ok> choose_references(const ParsedArguments& arguments, const Problem& pr
                  joined(words)};
   }
   if (arguments.flag("pytorch")) {
-    if (is_strangers(problem)) return Error{"--pytorch: " + not_timed_in_pytorch(problem)};
     if (!pytorch_is_installed()) return Error{"--pytorch: python3 here cannot import torch"};
     options.external_references = pytorch_ids(problem);
   }
@@ -159,7 +159,8 @@ int evaluate_command(const Arguments& arguments) {
     progress.show("evaluating " + candidate->problem + "/" + candidate->name + " …");
     std::unique_ptr<PytorchProcess> pytorch;
     if (!evaluate_options.external_references.empty()) {
-      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+      auto spawned =
+          PytorchProcess::spawn(whose_text(is_strangers(*find_problem(candidate->problem))));
       if (!spawned) return bad_input(spawned.error());
       pytorch = std::move(*spawned);
     }
@@ -184,5 +185,7 @@ int referee_worker_command(const std::vector<std::string>&) {
 int runner_worker_command(const std::vector<std::string>&) {
   return run_runner_worker(all_references());
 }
+
+int truth_worker_command(const std::vector<std::string>&) { return run_truth_worker(); }
 
 }  // namespace rekernel

@@ -9,6 +9,7 @@
 #include "harness/compile/compile.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/profile/profiler.h"
 #include "harness/terminal/arguments.h"
 #include "reference/pytorch.h"
@@ -33,10 +34,11 @@ class EvaluationPlace {
                   std::optional<std::chrono::seconds> longest_wait)
       : device_(device), say_(std::move(say)), longest_wait_(longest_wait) {}
 
-  Result<Ok> begin(bool with_pytorch) {
+  /// `pytorch`: whose problem it times, if any.
+  Result<Ok> begin(std::optional<WhoseText> pytorch) {
     if (launcher_) return Ok{};
-    if (with_pytorch) {
-      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+    if (pytorch) {
+      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn(*pytorch);
       if (!spawned) return spawned.error();
       pytorch_ = std::move(*spawned);
     }
@@ -60,14 +62,17 @@ class EvaluationPlace {
 
 using EvaluationPlaces = std::map<int, std::shared_ptr<EvaluationPlace>>;
 
-Result<Ok> begin(const EvaluationPlaces& places, const EvaluateOptions& evaluate) {
+Result<Ok> begin(const EvaluationPlaces& places, const EvaluateOptions& evaluate,
+                 const std::string& problem) {
   const bool externals = !evaluate.external_references.empty();
   if (externals && !pytorch_is_installed()) {
     return Error{evaluate.external_references.front() +
                  " is timed beside candidates, and python3 here cannot import torch"};
   }
+  std::optional<WhoseText> pytorch;
+  if (externals) pytorch = whose_text(is_strangers(*find_problem(problem)));
   for (const auto& [device, place] : places) {
-    if (Result<Ok> begun = place->begin(externals); !begun) return begun;
+    if (Result<Ok> begun = place->begin(pytorch); !begun) return begun;
   }
   return Ok{};
 }
@@ -175,12 +180,12 @@ PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
     for (const auto& [device, place] : places) place->expect_candidates();
   };
   const EvaluateOptions evaluate = timed_beside(references, problem);
-  options.workers = [ordinals, places, evaluate]() -> Result<std::vector<PoolWorker>> {
+  options.workers = [ordinals, places, evaluate, problem]() -> Result<std::vector<PoolWorker>> {
     if (places.empty()) {
       const auto visible = visible_gpus();
       return Error{visible ? "none was chosen" : visible.error().message};
     }
-    if (Result<Ok> begun = begin(places, evaluate); !begun) return begun.error();
+    if (Result<Ok> begun = begin(places, evaluate, problem); !begun) return begun.error();
     return gpu_workers(ordinals, evaluate,
                        [places](const Candidate& candidate, const EvaluateOptions& own) {
                          return places.at(own.device)->evaluate(candidate, own);

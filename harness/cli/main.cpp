@@ -28,6 +28,7 @@ constexpr std::array hidden_commands{
     HiddenCommand{"listing-worker", rekernel::listing_worker_command},
     HiddenCommand{"referee-worker", rekernel::referee_worker_command},
     HiddenCommand{"runner-worker", rekernel::runner_worker_command},
+    HiddenCommand{"truth-worker", rekernel::truth_worker_command},
 };
 
 bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }

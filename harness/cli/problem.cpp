@@ -1,10 +1,56 @@
 #include "harness/cli/problem.h"
 
+#include "harness/base/cache.h"
+#include "harness/base/fields.h"
+#include "harness/base/files.h"
 #include "harness/candidate/known_problem.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
+#include "harness/problem_import/problem_import.h"
 #include "harness/problems/catalog.h"
 
 namespace rekernel {
+
+namespace {
+
+constexpr std::size_t max_program_bytes = 1u << 20;
+
+/// KernelBench's, or a Definition of FlashInfer's.
+bool is_program(const std::filesystem::path& place) {
+  if (place.extension() == ".py") return true;
+  if (place.extension() != ".json") return false;
+  const Result<std::string> text = read_file(place, max_program_bytes);
+  return text && is_flashinfer_definition(*text);
+}
+
+Result<std::vector<const Problem*>> imported(const std::filesystem::path& file) {
+  const Result<std::string> program = read_file(file, max_program_bytes);
+  if (!program) return program.error();
+  const std::string id = id_after(file);
+  const std::string entry =
+      "imports/" + sha256_hex(joined_fields({import_digest(), id, *program}));
+  Result<std::string> text = recall(entry, max_program_bytes);
+  if (!text) {
+    if (!pytorch_is_installed()) {
+      return Error{file.string() + ": a program: expected a python3 that can import torch"};
+    }
+    ImportRequest request;
+    request.file = file;
+    request.id = id;
+    Progress progress;
+    progress.show("importing " + file.string() + " …");
+    Result<ImportedProblem> made = import_problem(request);
+    if (!made) return made.error();
+    text = made->problem.text;
+    // Without a cache it works as well, only slower.
+    (void)remember({entry, *text}).ok();
+  }
+  const Result<const Problem*> problem = add_problem_text(*text, file);
+  if (!problem) return problem.error();
+  return std::vector<const Problem*>{*problem};
+}
+
+}  // namespace
 
 Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed,
                                                     const std::string& command) {
@@ -24,15 +70,18 @@ Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parse
 }
 
 void add_problem_option(boost::program_options::options_description& options) {
-  options.add_options()("problem", list_value("FILE", {Names::file, Names::folder}),
-                        "a problem of your own: its file, or a folder of such files");
+  options.add_options()(
+      "problem", list_value("FILE", {Names::file, Names::folder}),
+      "a problem of your own: its file, a folder of such files, or a program (KernelBench's "
+      "Python, a Definition of FlashInfer's)");
 }
 
 Result<std::vector<const Problem*>> take_problems(const ParsedArguments& parsed) {
   std::vector<const Problem*> taken;
   if (!parsed.has("problem")) return taken;
   for (const std::string& place : parsed.get<std::vector<std::string>>("problem")) {
-    const Result<std::vector<const Problem*>> added = add_problems(place);
+    const Result<std::vector<const Problem*>> added =
+        is_program(place) ? imported(place) : add_problems(place);
     if (!added) return Error{"--problem " + added.error().message};
     taken.insert(taken.end(), added->begin(), added->end());
   }

@@ -15,10 +15,11 @@ namespace rekernel {
 Result<std::vector<const Problem*>> chosen_problems(const ParsedArguments& parsed,
                                                     const std::string& command);
 
-/// `--problem FILE` for a command: problems that no project has.
+/// `--problem FILE` for a command: problems that no project has, programs of Python among them.
 void add_problem_option(boost::program_options::options_description& options);
 
-/// Makes known what that option names, before anything asks for a problem.
+/// Makes known what that option names, before anything asks for a problem. A program is imported at
+/// its first use, which takes seconds; what was made of it is kept in the cache.
 Result<std::vector<const Problem*>> take_problems(const ParsedArguments& parsed);
 
 /// The problem that a command is for: its argument `key`, or else the one that --problem names.

@@ -38,6 +38,8 @@ Page problem_import_page() {
           "workload", text_value("FILE", {Names::file}),
           "of a Definition: workloads (JSON lines), whose first gives the variable axes")(
           "axis", list_value("NAME=N"), "of a Definition: a variable axis")(
+          "as-program", po::bool_switch(),
+          "let the program itself give the truth, also where its operators have a definition")(
           "deadline", whole_number(1, 86400, "seconds")->default_value(120),
           "time that tracing may take");
   page.group("Output").add_options()("json", po::bool_switch(), "print what was made as JSON");
@@ -89,9 +91,15 @@ std::string listed(const std::string& name, const std::vector<std::string>& line
 }
 
 void print(const ImportedProblem& made, const fs::path& path) {
-  std::cout << path.string() << "\n" << listed("definition", made.problem.formula);
-  std::cout << listed("inputs", made.notes) << labelled("check", agreement_text(made))
-            << labelled("next", "rekernel problem check " + path.string() + "; rekernel new NAME " +
+  std::cout << path.string() << "\n";
+  if (made.problem.program) {
+    std::cout << labelled("truth", "the program itself, in float64: " + made.why_program);
+  } else {
+    std::cout << listed("definition", made.problem.formula);
+  }
+  std::cout << listed("inputs", made.notes);
+  if (!made.problem.program) std::cout << labelled("check", agreement_text(made));
+  std::cout << labelled("next", "rekernel problem check " + path.string() + "; rekernel new NAME " +
                                     "--into . --problem " + path.string());
 }
 
@@ -100,7 +108,9 @@ json::object to_json(const ImportedProblem& made, const fs::path& path) {
   for (const Agreement& one : made.agreements) agreements.push_back(to_json(one));
   return {{"file", path.string()},
           {"id", made.problem.id},
-          {"definition", json::value_from(made.problem.formula)},
+          {"definition", made.problem.program ? json::array()
+                                              : json::value_from(made.problem.formula).as_array()},
+          {"truth", made.problem.program ? "the program: " + made.why_program : "the definition"},
           {"notes", json::value_from(made.notes)},
           {"checked_at", made.small},
           {"outputs", std::move(agreements)},
@@ -116,6 +126,7 @@ int problem_import_command(const Arguments& arguments) {
   request.file = parsed.get<std::string>("file");
   request.id = parsed.has("id") ? parsed.get<std::string>("id") : id_after(request.file);
   request.deadline = std::chrono::seconds(parsed.get<int>("deadline"));
+  request.as_program = parsed.flag("as-program");
   const fs::path folder = parsed.get<std::string>("into");
   const fs::path path = folder / (request.id + ".json");
   std::error_code failure;

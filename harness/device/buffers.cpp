@@ -104,19 +104,30 @@ std::optional<std::string> Buffers::find_damaged_guard(const DeviceTools& tools,
 InputBuffers::InputBuffers(const Problem& problem, const DeviceTools& tools,
                            Surroundings surroundings, const Making* making)
     : problem_(problem), tools_(tools), salt_(random_word()) {
-  for (const Tensor* tensor : problem.inputs()) add(tensor->name, tensor->bytes(), surroundings);
-  if (problem.making.steps.empty()) return;
-  if (!making) throw std::logic_error("InputBuffers: " + problem.id + " has inputs to make");
   for (const Tensor* tensor : problem.inputs()) {
+    add(tensor->name, tensor->bytes(), surroundings);
     if (tensor->is_made) digests_.try_emplace(tensor->name, std::int64_t{sizeof(std::uint64_t)});
   }
+  if (problem.making.steps.empty()) return;
+  if (!making) throw std::logic_error("InputBuffers: " + problem.id + " has inputs to make");
   making_.emplace(problem.making, making->compiled, bindings(), making->device);
 }
 
 void InputBuffers::fill(std::uint64_t seed, const StressCase* stress, const Stream& stream) const {
+  std::vector<std::string> by_program;
   for (const Tensor* tensor : problem_.inputs()) {
+    const bool is_stressed = stress && stress->inputs.contains(tensor->name);
+    if (problem_.program && problem_.program->draws_input(tensor->name) && !is_stressed) {
+      by_program.push_back(tensor->name);
+      continue;
+    }
     tools_.fill(bindings().at(tensor->name), tensor->dtype, distribution_of(*tensor, stress), seed,
                 tensor_stream(tensor->name), stream);
+  }
+  if (!by_program.empty()) {
+    if (!program_draws_) throw std::logic_error("InputBuffers: nobody draws " + by_program[0]);
+    stream.synchronize();  // whatever still reads them
+    program_draws_(seed, by_program);
   }
   if (making_) making_->enqueue(stream);
   for (const auto& [name, digest] : digests_) {

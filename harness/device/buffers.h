@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -92,6 +93,12 @@ class InputBuffers : public Buffers {
   InputBuffers(const Problem& problem, const DeviceTools& tools, Surroundings surroundings,
                const Making* making = nullptr);
 
+  /// Fills inputs, by their names, from a seed, all of it once this returns.
+  using ProgramDraws =
+      std::function<void(std::uint64_t seed, const std::vector<std::string>& inputs)>;
+  /// Who draws the inputs that the problem's program draws. Needed before they are filled.
+  void draw_by(ProgramDraws draws) { program_draws_ = std::move(draws); }
+
   /// New values from `seed`; `stress` replaces distributions where given.
   void fill(std::uint64_t seed, const StressCase* stress, const Stream& stream) const;
   /// The name of the first input that no longer holds what fill(seed, stress), the last of all,
@@ -106,6 +113,7 @@ class InputBuffers : public Buffers {
   const Problem& problem_;
   const DeviceTools& tools_;
   std::optional<OwnProgram> making_;
+  ProgramDraws program_draws_;
   /// Digests of the inputs that were made: drawing them again would not tell.
   std::map<std::string, DeviceBuffer> digests_;
   std::uint64_t salt_;

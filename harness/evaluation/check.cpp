@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "harness/base/text.h"
+#include "harness/evaluation/setup_failure.h"
 
 namespace rekernel {
 
@@ -56,7 +57,7 @@ std::optional<Rejection> judge_size(const std::string& what, double error, doubl
 }  // namespace
 
 Checker::Checker(const Problem& problem, const InputBuffers& inputs, const DeviceTools& tools,
-                 const CompiledProgram& oracle, const std::vector<CompiledInvariant>& invariants,
+                 const TruthSource& truth, const std::vector<CompiledInvariant>& invariants,
                  const DeviceProperties& device, const Stream& stream)
     : problem_(problem),
       tools_(tools),
@@ -65,23 +66,43 @@ Checker::Checker(const Problem& problem, const InputBuffers& inputs, const Devic
       salt_(std::uint64_t{std::random_device()()} << 32 | std::random_device()()) {
   Bindings bindings = inputs.bindings();
   for (const Tensor* tensor : problem.outputs()) {
-    outputs_.push_back({tensor, DeviceBuffer(tensor->bytes()),
-                        DeviceBuffer(tensor->elements() * size_in_bytes(DType::f64))});
+    const std::string name = truth_buffer(tensor->name);
+    // Another process can write what lies in pages of its own.
+    truths_.add(name, tensor->elements() * size_in_bytes(DType::f64),
+                problem.program ? Surroundings::hole : Surroundings::nothing);
+    outputs_.push_back({tensor, DeviceBuffer(tensor->bytes()), truths_.bindings().at(name)});
     snapshots_[tensor->name] = bindings[tensor->name] = outputs_.back().snapshot_view();
-    bindings[truth_buffer(tensor->name)] = outputs_.back().truth_view();
+    bindings[name] = outputs_.back().truth;
   }
   bindings["violation"] = {violation_.get(), violation_.bytes()};
-  oracle_.emplace(problem.device_oracle, oracle, bindings, device);
+  if (!problem.program) {
+    truth_ = std::make_unique<DefinitionTruth>(problem, *truth.oracle, bindings, device);
+  } else if (truth.program) {
+    truth_ = std::make_unique<ProgramTruth>(problem, inputs, truths_, *truth.program);
+  } else {
+    throw SetupFailure("'" + problem.id +
+                       "' has a program in place of a definition: its truth is not to be had here");
+  }
   for (const CompiledInvariant& one : invariants) {
     invariants_.emplace_back(one.invariant,
                              OwnProgram(one.invariant->program, one.compiled, bindings, device));
   }
 }
 
-void Checker::compute_truth() {
+InputBuffers::ProgramDraws Checker::program_draws() const {
+  auto* program = dynamic_cast<ProgramTruth*>(truth_.get());
+  if (!program) return {};
+  return [program](std::uint64_t seed, const std::vector<std::string>& names) {
+    program->draw(seed, names);
+  };
+}
+
+void Checker::compute_truth(const StressCase* stress) {
   if (has_truth_) return;
-  oracle_->enqueue(stream_);
-  stream_.synchronize();
+  truth_->compute(stream_);
+  if (!stress && truth_->has_nan()) {
+    throw SetupFailure("the truth of '" + problem_.id + "' has NaN");
+  }
   has_truth_ = true;
 }
 
@@ -90,8 +111,8 @@ void Checker::destroy_truth() {
   has_truth_ = false;
   for (const Judged& output : outputs_) {
     // A context that fails here fails at its next use, where that can be told.
-    driver().cuMemsetD8Async(output.truth.get(), poison_byte,
-                             static_cast<std::size_t>(output.truth.bytes()), stream_.get());
+    driver().cuMemsetD8Async(output.truth.pointer, poison_byte,
+                             static_cast<std::size_t>(output.truth.bytes), stream_.get());
   }
 }
 
@@ -111,7 +132,7 @@ std::optional<std::vector<double>> Checker::scales(const StressCase* stress) con
   if (!stress) return scales;
   // On stress inputs the absolute part of the tolerance follows the size of the results.
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    scales[i] = tools_.root_mean_square(outputs_[i].truth_view(), stream_);
+    scales[i] = tools_.root_mean_square(outputs_[i].truth, stream_);
     if (!std::isfinite(scales[i])) return std::nullopt;
   }
   return scales;
@@ -121,14 +142,13 @@ std::vector<ErrorStats> Checker::compared(const std::vector<double>& scales) con
   std::vector<ErrorStats> stats;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     stats.push_back(tools_.compare(outputs_[i].snapshot_view(), *outputs_[i].tensor,
-                                   outputs_[i].truth_view(), problem_.tolerance, scales[i],
-                                   stream_));
+                                   outputs_[i].truth, problem_.tolerance, scales[i], stream_));
   }
   return stats;
 }
 
 ErrorStats Checker::measure_errors() {
-  compute_truth();
+  compute_truth(nullptr);
   const std::vector<ErrorStats> stats = compared(*scales(nullptr));
   destroy_truth();
   return combined(stats, problem_.tolerance);
@@ -141,7 +161,7 @@ Judgement Checker::judge(const SubjectBuffers& subject, const StressCase* stress
         Rejection{Status::out_of_bounds_write, "wrote past the bounds of '" + *name + "'"};
     return judgement;
   }
-  compute_truth();
+  compute_truth(stress);
   const std::optional<std::vector<double>> scale = scales(stress);
   judgement.has_finite_truth = scale.has_value();
   if (scale) judge_compared(*scale, stress, judgement);

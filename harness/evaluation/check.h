@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "harness/device/device_tools.h"
 #include "harness/device/own_program.h"
 #include "harness/evaluation/judgement.h"
+#include "harness/evaluation/truth.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
@@ -59,10 +61,21 @@ class Checker {
     Checker& checker_;
   };
 
-  /// Keeps references to all but the compiled programs. Throws CudaError when memory is short.
+  /// The definition's program, compiled, or a channel to the process of the program that the
+  /// problem has in its place.
+  struct TruthSource {
+    const CompiledProgram* oracle = nullptr;
+    Channel* program = nullptr;
+  };
+
+  /// Keeps references to all but the compiled programs. Throws CudaError when memory is short, and
+  /// SetupFailure where there is no truth.
   Checker(const Problem& problem, const InputBuffers& inputs, const DeviceTools& tools,
-          const CompiledProgram& oracle, const std::vector<CompiledInvariant>& invariants,
+          const TruthSource& truth, const std::vector<CompiledInvariant>& invariants,
           const DeviceProperties& device, const Stream& stream);
+
+  /// Who draws inputs that the problem's program draws; empty where a definition gives the truth.
+  InputBuffers::ProgramDraws program_draws() const;
 
   /// Where the outputs of a run are put to be judged, by name.
   const Bindings& snapshots() const { return snapshots_; }
@@ -81,13 +94,13 @@ class Checker {
   struct Judged {
     const Tensor* tensor;
     DeviceBuffer snapshot;
-    DeviceBuffer truth;
+    BufferView truth;
 
     BufferView snapshot_view() const { return {snapshot.get(), snapshot.bytes()}; }
-    BufferView truth_view() const { return {truth.get(), truth.bytes()}; }
   };
 
-  void compute_truth();
+  /// A truth with a NaN, which no output could meet, is a failure but on stress inputs.
+  void compute_truth(const StressCase* stress);
   /// Unless it is the truth of the next run as well.
   void destroy_truth();
   /// By which the absolute part of the tolerance is multiplied, for each output; nothing where a
@@ -102,13 +115,14 @@ class Checker {
   const Problem& problem_;
   const DeviceTools& tools_;
   const Stream& stream_;
+  Buffers truths_;
   std::vector<Judged> outputs_;
   Bindings snapshots_;
   bool inputs_stay_ = false;
   bool has_truth_ = false;
   DeviceBuffer violation_;
   std::uint64_t salt_;
-  std::optional<OwnProgram> oracle_;
+  std::unique_ptr<Truth> truth_;
   std::vector<std::pair<const Invariant*, OwnProgram>> invariants_;
 };
 

@@ -35,6 +35,17 @@ Result<std::unique_ptr<Judges>> Judges::start(const GpuIdentity& gpu) {
 void Judges::stop() {
   referee_->stop();
   if (libraries_) libraries_->process->stop();
+  if (truth_) truth_->stop();
+}
+
+Result<FileDescriptor> Judges::start_truth_process() {
+  auto sockets = Channel::sockets();
+  if (!sockets) return sockets.error();
+  auto process = ServedProcess::start("truth-worker", gpu_, {sockets->second.release()},
+                                      unlimited_lifetime, python_additions());
+  if (!process) return process.error();
+  truth_ = std::move(*process);
+  return std::move(sockets->first);
 }
 
 Result<Ok> Judges::start_libraries() {
@@ -71,13 +82,24 @@ void Judges::prepare() {
 
 Result<Ok> Judges::ask(const Case& one) {
   std::vector<RunnerProcess*> handed = one.runners;
-  const bool new_libraries =
-      !libraries_ && needs_libraries(one.options, *find_problem(one.candidate.problem));
-  if (new_libraries) {
+  const Problem& problem = *find_problem(one.candidate.problem);
+  Lent lent;
+  lent.libraries = !libraries_ && needs_libraries(one.options, problem);
+  if (lent.libraries) {
     if (Result<Ok> started = start_libraries(); !started) return started.error();
     handed.push_back(&*libraries_);
   }
-  return send(referee_request(one.candidate, one.options, new_libraries), handed, one.externals);
+  std::vector<int> others;
+  FileDescriptor truth;
+  lent.truth_process = !truth_ && needs_truth_program(one.options, problem);
+  if (lent.truth_process) {
+    Result<FileDescriptor> started = start_truth_process();
+    if (!started) return started.error();
+    truth = std::move(*started);
+    others.push_back(truth.get());
+  }
+  others.insert(others.end(), one.externals.begin(), one.externals.end());
+  return send(referee_request(one.candidate, one.options, lent), handed, others);
 }
 
 /// Finds out how a referee that does not go on ended.

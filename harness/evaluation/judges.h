@@ -25,9 +25,9 @@ struct RunnerProcess {
 };
 
 /// The processes of an evaluation in which no code of a candidate ever runs: the referee and, once
-/// one was needed, that of the libraries. They serve one evaluation after the other, since to begin
-/// again takes most of the time that a short evaluation takes, and the driver begins one process at
-/// a time on all GPUs of a machine together.
+/// one was needed, that of the libraries and that of programs that give a truth. They serve one
+/// evaluation after the other, since to begin again takes most of the time that a short evaluation
+/// takes, and the driver begins one process at a time on all GPUs of a machine together.
 class Judges {
  public:
   static Result<std::unique_ptr<Judges>> start(const GpuIdentity& gpu);
@@ -67,6 +67,8 @@ class Judges {
   Judges(const GpuIdentity& gpu, Channel channel, std::unique_ptr<ServedProcess> referee)
       : gpu_(gpu), channel_(std::move(channel)), referee_(std::move(referee)) {}
   Result<Ok> start_libraries();
+  /// The referee's end of the socket.
+  Result<FileDescriptor> start_truth_process();
   Result<Ok> send(const Fields& fields, std::span<RunnerProcess* const> handed,
                   std::span<const int> others);
   Result<Ok> ask(const Case& one);
@@ -74,6 +76,7 @@ class Judges {
 
   GpuIdentity gpu_;
   std::optional<RunnerProcess> libraries_;
+  std::unique_ptr<ServedProcess> truth_;
   Channel channel_;
   std::unique_ptr<ServedProcess> referee_;
 };

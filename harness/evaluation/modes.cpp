@@ -243,8 +243,8 @@ EvaluationReport run_once(const Occasion& occasion) {
         programs.make_inputs(occasion.problem, tools, Surroundings::nothing, properties);
     const SubjectBuffers buffers(occasion.problem, occasion.candidate.program.workspaces,
                                  Surroundings::nothing);
-    Checker checker(occasion.problem, inputs, tools, or_setup_failure(programs.oracle.get()), {},
-                    properties, stream);
+    Checker checker =
+        programs.make_checker(occasion.problem, inputs, tools, nullptr, properties, stream);
     const CompileOutcome outcome = or_setup_failure(occasion.compiled());
     if (!outcome.program) return note_status(Rejection{outcome.status, outcome.message}, result);
     Bindings bindings = inputs.bindings();

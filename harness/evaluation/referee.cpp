@@ -20,6 +20,7 @@ namespace {
 using Mode = EvaluateOptions::Mode;
 
 constexpr const char* lent_libraries = "libraries";
+constexpr const char* lent_truth_process = "truth";
 /// Addresses that an evaluation took are never given back (DeviceMapping): there are enough of them
 /// for so many evaluations many times over.
 constexpr int most_evaluations = 500;
@@ -53,8 +54,14 @@ std::vector<std::string> needed_references(const RequestedEvaluation& request,
   return ids;
 }
 
-Connections handed_connections(const RequestedEvaluation& request, bool lends_libraries,
-                               std::vector<FileDescriptor> descriptors, PendingRunner& libraries,
+/// The processes that the referee keeps between evaluations.
+struct KeptProcesses {
+  PendingRunner libraries;
+  Channel truth;
+};
+
+Connections handed_connections(const RequestedEvaluation& request, const Lent& lent,
+                               std::vector<FileDescriptor> descriptors, KeptProcesses& kept,
                                const ReferenceSource& source) {
   Handed handed(std::move(descriptors));
   Connections connections;
@@ -62,16 +69,17 @@ Connections handed_connections(const RequestedEvaluation& request, bool lends_li
     connections.candidate.push_back(handed.runner());
     connections.candidate.back().open();
   }
-  if (lends_libraries) {
-    libraries = handed.runner();
-    libraries.open(needed_references(request, source));
+  if (lent.libraries) {
+    kept.libraries = handed.runner();
+    kept.libraries.open(needed_references(request, source));
   }
+  if (lent.truth_process) kept.truth = Channel(handed.next());
   for (std::size_t i = 0; i < request.options.external_references.size(); ++i) {
     connections.externals.push_back(handed.external());
   }
-  if (needs_libraries(request.options, *find_problem(request.candidate.problem))) {
-    connections.libraries = &libraries;
-  }
+  const Problem& problem = *find_problem(request.candidate.problem);
+  if (needs_libraries(request.options, problem)) connections.libraries = &kept.libraries;
+  if (needs_truth_program(request.options, problem)) connections.truth = &kept.truth;
   return connections;
 }
 
@@ -101,8 +109,8 @@ class Referee {
   }
 
   void prepare(Message message) {
-    libraries_ = Handed(std::move(message.descriptors)).runner();
-    libraries_.open();
+    kept_.libraries = Handed(std::move(message.descriptors)).runner();
+    kept_.libraries.open();
     // Why it cannot be opened, the evaluation will say.
     if (Result<Device> device = open_in_turn()) device_ = std::move(*device);
   }
@@ -110,7 +118,7 @@ class Referee {
   void evaluate(Message message) {
     const Fields& fields = message.fields;
     Result<RequestedEvaluation> request =
-        fields.size() == 3 && fields[0] == "evaluate"
+        fields.size() == 4 && fields[0] == "evaluate"
             ? read_evaluation_request(fields[1], "evaluation request")
             : Result<RequestedEvaluation>(Error{"the launcher's words make no sense"});
     if (!request) {
@@ -134,9 +142,9 @@ class Referee {
         report = run_once(occasion);
       } else {
         // They open the device while this process does.
-        Connections connections =
-            handed_connections(*request, fields[2] == lent_libraries,
-                               std::move(message.descriptors), libraries_, references_);
+        Connections connections = handed_connections(
+            *request, {fields[2] == lent_libraries, fields[3] == lent_truth_process},
+            std::move(message.descriptors), kept_, references_);
         if (!device_) device_ = or_setup_failure(open_in_turn());
         report = evaluate_with(occasion, *device_, std::move(connections));
       }
@@ -173,7 +181,7 @@ class Referee {
   Channel channel_;
   const ReferenceSource& references_;
   std::optional<Device> device_;
-  PendingRunner libraries_;
+  KeptProcesses kept_;
   bool goes_on_ = true;
   bool reported_ = false;
 };
@@ -181,9 +189,9 @@ class Referee {
 }  // namespace
 
 Fields referee_request(const Candidate& candidate, const EvaluateOptions& options,
-                       bool lends_libraries) {
-  return {"evaluate", evaluation_request(candidate, options),
-          lends_libraries ? lent_libraries : ""};
+                       const Lent& lent) {
+  return {"evaluate", evaluation_request(candidate, options), lent.libraries ? lent_libraries : "",
+          lent.truth_process ? lent_truth_process : ""};
 }
 
 int run_referee_worker(const ReferenceSource& references) {

@@ -14,18 +14,26 @@ namespace rekernel {
 /// The conversation is on descriptor first_served_descriptor:
 ///   "prepare"  with a socket and a page of words for the process of the libraries, which is kept:
 ///       both open the device, and there is no answer
-///   "evaluate", request, lent_libraries or ""  with a socket and a page of words for the
-///       candidate's process, for its second one where it needs one and for that of the libraries
-///       where it is lent, which is kept; then two descriptors for each external reference
+///   "evaluate", request, "libraries" or "", "truth" or ""  with a socket and a page of words for
+///       the candidate's process, for its second one where it needs one and for that of the
+///       libraries where it is lent, which is kept; a socket of the process that runs programs
+///       which give a truth, where it is lent, which is kept as well; then two descriptors for each
+///       external reference
 ///     → "code", once it needs the candidate's machine code, answered by that in one field
 ///     → "started", new cache entries: the set-up is over
 ///     → "report", JSON, and whether it goes on: then it waits for the next evaluation
 /// Serves until the other side hangs up; returns the exit status.
 int run_referee_worker(const ReferenceSource& references);
 
+/// Processes that come with a request, and that the referee keeps.
+struct Lent {
+  bool libraries = false;
+  bool truth_process = false;
+};
+
 /// The request, as the referee reads it.
 Fields referee_request(const Candidate& candidate, const EvaluateOptions& options,
-                       bool lends_libraries);
+                       const Lent& lent);
 
 constexpr const char* referee_goes_on = "next";
 

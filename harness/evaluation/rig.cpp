@@ -1,7 +1,9 @@
 #include "harness/evaluation/rig.h"
 
 #include <algorithm>
+#include <chrono>
 
+#include "harness/base/text.h"
 #include "harness/candidate/library_kernels.h"
 #include "harness/compile/compile.h"
 #include "harness/evaluation/calibration.h"
@@ -21,16 +23,11 @@ constexpr std::int64_t matrix_extent = 8192;
 constexpr std::int64_t longest_pause_ns = 100000;
 /// Rounds until which the handover has to be at rest; then the last ones count as they are.
 constexpr std::size_t most_calibration_rounds = 24;
+/// Of draws by a problem's program: timed runs, references, repeats and stress inputs.
+constexpr double runs_for_each_sample = 4;
+constexpr double share_for_draws = 0.5;  ///< of the run deadline
 constexpr int reference_warm_ups = 1;
 constexpr int reference_runs = 12;
-
-std::vector<CompiledInvariant> compiled_invariants(const Problem& problem, OwnPrograms& programs) {
-  std::vector<CompiledInvariant> compiled;
-  for (std::size_t i = 0; i < problem.invariants.size(); ++i) {
-    compiled.push_back({&problem.invariants[i], or_setup_failure(programs.invariants[i].get())});
-  }
-  return compiled;
-}
 
 Surroundings surroundings_of(const EvaluateOptions& options) {
   return options.mode == Mode::diagnosis ? Surroundings::bands : Surroundings::hole;
@@ -59,7 +56,7 @@ OwnPrograms::OwnPrograms(const Problem& problem, const std::string& target) {
     });
   };
   tools = start(device_tools_program());
-  oracle = start(problem.device_oracle);
+  if (!problem.program) oracle = start(problem.device_oracle);
   calibration = start(known_works(problem).front().candidate.program);
   if (!problem.making.steps.empty()) making = start(problem.making);
   for (const Invariant& invariant : problem.invariants) {
@@ -73,6 +70,20 @@ InputBuffers OwnPrograms::make_inputs(const Problem& problem, const DeviceTools&
   const CompiledProgram compiled = or_setup_failure(making.get());
   const InputBuffers::Making made{compiled, device};
   return {problem, device_tools, surroundings, &made};
+}
+
+Checker OwnPrograms::make_checker(const Problem& problem, const InputBuffers& inputs,
+                                  const DeviceTools& device_tools, Channel* truth_program,
+                                  const DeviceProperties& device, const Stream& stream) {
+  std::vector<CompiledInvariant> compiled;
+  for (std::size_t i = 0; i < problem.invariants.size(); ++i) {
+    compiled.push_back({&problem.invariants[i], or_setup_failure(invariants[i].get())});
+  }
+  if (!oracle.valid()) {
+    return {problem, inputs, device_tools, {nullptr, truth_program}, compiled, device, stream};
+  }
+  const CompiledProgram truth = or_setup_failure(oracle.get());
+  return {problem, inputs, device_tools, {&truth, nullptr}, compiled, device, stream};
 }
 
 Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
@@ -89,8 +100,8 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
       monitor(monitor_of(device)),
       tools(or_setup_failure(programs.tools.get()), device.properties()),
       inputs(programs.make_inputs(problem, tools, surroundings_of(options), device.properties())),
-      checker(problem, inputs, tools, or_setup_failure(programs.oracle.get()),
-              compiled_invariants(problem, programs), device.properties(), stream),
+      checker(programs.make_checker(problem, inputs, tools, connections.truth, device.properties(),
+                                    stream)),
       sampler(inputs, tools, device.properties(), stream, checker.snapshots()),
       candidate_buffers(problem, candidate.program.workspaces, surroundings_of(options)),
       externals(std::move(connections.externals)),
@@ -98,9 +109,11 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   report.evaluation.target = target;
   // Where no time is kept, a throttled sample is as good as another.
   if (monitor && options.takes_times()) sampler.watch(*monitor);
+  inputs.draw_by(checker.program_draws());
   // Libraries choose their engines on real values.
   inputs.fill(sampler.fresh_seed(), nullptr, stream);
   stream.synchronize();
+  if (problem.program && !problem.program->draws.empty()) check_time_of_draws();
   laps.lap("referee");
 
   for (PendingRunner& process : candidate_processes_) {
@@ -118,6 +131,19 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   libraries->lend(buffers_of_libraries(), Access::read_and_write);
   prepare_references();
   laps.lap("libraries");
+}
+
+/// A verdict past its deadline is a candidate's: what the program takes is known before.
+void Rig::check_time_of_draws() {
+  const auto start = std::chrono::steady_clock::now();
+  inputs.fill(sampler.fresh_seed(), nullptr, stream);
+  const std::chrono::duration<double> once = std::chrono::steady_clock::now() - start;
+  const auto runs = static_cast<double>(options.samples) * runs_for_each_sample;
+  const std::chrono::duration<double> most = options.run_deadline;
+  if (once * runs <= most * share_for_draws) return;
+  throw SetupFailure("get_inputs() of '" + problem.id + "' takes " + printed("%.2g", once.count()) +
+                     " s: expected at most " +
+                     printed("%.2g", most.count() * share_for_draws / runs) + " s");
 }
 
 void Rig::measure_matrix_rate() {
@@ -196,6 +222,10 @@ std::size_t candidate_processes(const EvaluateOptions& options) {
 bool needs_libraries(const EvaluateOptions& options, const Problem& problem) {
   return !options.references.empty() || options.mode == Mode::noise ||
          (options.mode == Mode::verdict && problem.matrix_products > 0);
+}
+
+bool needs_truth_program(const EvaluateOptions& options, const Problem& problem) {
+  return problem.program != nullptr && options.mode != Mode::once;
 }
 
 namespace {

@@ -32,6 +32,8 @@ struct Connections {
   /// Two for a verdict: neither has what the other one may have left.
   std::vector<PendingRunner> candidate;
   PendingRunner* libraries = nullptr;  ///< null where no library is needed
+  /// To the process of the program that gives the truth; null where a definition does.
+  Channel* truth = nullptr;
   /// One each of options.external_references.
   std::vector<std::array<FileDescriptor, 2>> externals;
 };
@@ -43,9 +45,13 @@ struct OwnPrograms {
   /// The problem's inputs; waits for what makes them. Throws SetupFailure.
   InputBuffers make_inputs(const Problem& problem, const DeviceTools& device_tools,
                            Surroundings surroundings, const DeviceProperties& device);
+  /// The problem's checker; waits for what it needs. Throws SetupFailure.
+  Checker make_checker(const Problem& problem, const InputBuffers& inputs,
+                       const DeviceTools& device_tools, Channel* truth_program,
+                       const DeviceProperties& device, const Stream& stream);
 
   std::future<Result<CompiledProgram>> tools;
-  std::future<Result<CompiledProgram>> oracle;
+  std::future<Result<CompiledProgram>> oracle;  ///< none where a program gives the truth
   std::future<Result<CompiledProgram>> calibration;
   std::future<Result<CompiledProgram>> making;  ///< none where no inputs are made
   std::vector<std::future<Result<CompiledProgram>>> invariants;
@@ -99,6 +105,7 @@ class Rig {
  private:
   RemoteRunner* connected(PendingRunner& process) const;
   SubjectBuffers& buffers_of_libraries();
+  void check_time_of_draws();
   void measure_matrix_rate();
   void prepare_references();
 
@@ -109,6 +116,8 @@ class Rig {
 std::size_t candidate_processes(const EvaluateOptions& options);
 /// Whether it needs a process for the libraries.
 bool needs_libraries(const EvaluateOptions& options, const Problem& problem);
+/// Whether it needs a process for the program that gives the truth.
+bool needs_truth_program(const EvaluateOptions& options, const Problem& problem);
 
 /// Known works of our own, run by the candidate's processes before they get the candidate's code:
 /// one calibration for each.

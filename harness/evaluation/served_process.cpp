@@ -72,11 +72,14 @@ ChildLimits device_limits(std::chrono::seconds lifetime) {
 /// waits meanwhile for processes that begin on another. Each hardware queue takes time as well, and
 /// ours issue to one stream: on an H200 three contexts at a time take 0.11 s with one queue, 0.29 s
 /// with the usual eight, and end in half of the time.
-Result<ChildOutcome> run_on_gpu(ChildCommand command, const GpuIdentity& gpu) {
-  SandboxAdditions additions;
-  additions.variables = {"CUDA_VISIBLE_DEVICES=" + gpu.visible, "CUDA_DEVICE_MAX_CONNECTIONS=1",
-                         "CUDA_DEVICE_MAX_COPY_CONNECTIONS=1",
-                         std::string(file_variable) + "=" + gpu.file};
+Result<ChildOutcome> run_on_gpu(ChildCommand command, const GpuIdentity& gpu,
+                                SandboxAdditions additions) {
+  for (const std::string& variable :
+       {"CUDA_VISIBLE_DEVICES=" + gpu.visible, std::string("CUDA_DEVICE_MAX_CONNECTIONS=1"),
+        std::string("CUDA_DEVICE_MAX_COPY_CONNECTIONS=1"),
+        std::string(file_variable) + "=" + gpu.file}) {
+    additions.variables.push_back(variable);
+  }
   if (is_one_of_several(gpu)) additions.variables.push_back(std::string(turns_variable) + "=1");
   return run_sandboxed(std::move(command), SandboxDevices::gpu, additions);
 }
@@ -106,7 +109,8 @@ std::vector<std::string> files_of_other_gpus(const std::string& own) {
 Result<std::unique_ptr<ServedProcess>> ServedProcess::start(const std::string& name,
                                                             const GpuIdentity& gpu,
                                                             std::vector<int> inherited,
-                                                            std::chrono::seconds lifetime) {
+                                                            std::chrono::seconds lifetime,
+                                                            SandboxAdditions additions) {
   int stop[2];
   if (::pipe2(stop, O_CLOEXEC) != 0) {
     for (const int descriptor : inherited) ::close(descriptor);
@@ -121,15 +125,18 @@ Result<std::unique_ptr<ServedProcess>> ServedProcess::start(const std::string& n
   command.inherited = std::move(inherited);
   command.inherited.insert(command.inherited.begin(), ::fcntl(turn_file(), F_DUPFD_CLOEXEC, 0));
   return std::unique_ptr<ServedProcess>(
-      new ServedProcess(std::move(command), gpu, FileDescriptor(stop[0]), FileDescriptor(stop[1])));
+      new ServedProcess(std::move(command), gpu, std::move(additions), FileDescriptor(stop[0]),
+                        FileDescriptor(stop[1])));
 }
 
-ServedProcess::ServedProcess(ChildCommand command, const GpuIdentity& gpu, FileDescriptor watched,
+ServedProcess::ServedProcess(ChildCommand command, const GpuIdentity& gpu,
+                             SandboxAdditions additions, FileDescriptor watched,
                              FileDescriptor stop)
     : watched_(std::move(watched)),
       stop_(std::move(stop)),
-      outcome_(std::async(std::launch::async, [command = std::move(command), gpu]() mutable {
-                 return run_on_gpu(std::move(command), gpu);
+      outcome_(std::async(std::launch::async, [command = std::move(command), gpu,
+                                               additions = std::move(additions)]() mutable {
+                 return run_on_gpu(std::move(command), gpu, std::move(additions));
                }).share()) {}
 
 const Result<ChildOutcome>& ServedProcess::end() {
@@ -142,13 +149,16 @@ const Result<ChildOutcome>& ServedProcess::kill() {
   return outcome_.get();
 }
 
+void see_own_gpu_alone() {
+  if (sandbox_is_refused()) return;
+  const char* own = std::getenv(file_variable);
+  // What CUDA cannot open, it does not spend time on.
+  if (own && *own) (void)hide_files(files_of_other_gpus(own)).ok();
+}
+
 void settle_as_served_process() {
-  if (!sandbox_is_refused()) {
-    const char* own = std::getenv(file_variable);
-    // What CUDA cannot open, it does not spend time on.
-    if (own && *own) (void)hide_files(files_of_other_gpus(own)).ok();
-    (void)lock_down().ok();
-  }
+  see_own_gpu_alone();
+  if (!sandbox_is_refused()) (void)lock_down().ok();
   keep_cache_entries_for_parent();
 }
 

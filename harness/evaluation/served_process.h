@@ -10,6 +10,7 @@
 #include "harness/gpu/cuda.h"
 #include "harness/gpu/identity.h"
 #include "harness/process/isolate.h"
+#include "harness/process/sandbox.h"
 #include "ops/result.h"
 
 namespace rekernel {
@@ -20,11 +21,12 @@ namespace rekernel {
 class ServedProcess {
  public:
   /// It finds `inherited` from first_served_descriptor on; they are closed here. Past `lifetime` it
-  /// is killed.
+  /// is killed. `additions` is what it needs beside what every such process has.
   static Result<std::unique_ptr<ServedProcess>> start(const std::string& command,
                                                       const GpuIdentity& gpu,
                                                       std::vector<int> inherited,
-                                                      std::chrono::seconds lifetime);
+                                                      std::chrono::seconds lifetime,
+                                                      SandboxAdditions additions = {});
 
   /// How it ended: by itself, now that nobody tells it anything any more, or stopped.
   const Result<ChildOutcome>& end();
@@ -37,8 +39,8 @@ class ServedProcess {
   ~ServedProcess() { stop(); }
 
  private:
-  ServedProcess(ChildCommand command, const GpuIdentity& gpu, FileDescriptor watched,
-                FileDescriptor stop);
+  ServedProcess(ChildCommand command, const GpuIdentity& gpu, SandboxAdditions additions,
+                FileDescriptor watched, FileDescriptor stop);
 
   FileDescriptor watched_;
   FileDescriptor stop_;
@@ -54,6 +56,8 @@ constexpr std::chrono::seconds unlimited_lifetime = std::chrono::hours(24 * 365)
 /// What a served process calls first: it locks itself down, cannot open the files of other GPUs
 /// from here on, and leaves its cache entries to who started it. Not so under REKERNEL_SANDBOX=off.
 void settle_as_served_process();
+/// That part of it which holds for what the process becomes, too.
+void see_own_gpu_alone();
 
 /// The GPU of a served process, opened: where its parent works on several GPUs, when no other
 /// process that it started is doing so. The driver makes contexts one after the other, on all GPUs

@@ -87,7 +87,10 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   for (const int device : options.devices) {
     BenchPlace& place = places.emplace_back(BenchPlace{device, nullptr, nullptr});
     if (options.pytorch) {
-      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn();
+      const bool strangers = std::any_of(
+          candidates.begin(), candidates.end(),
+          [](const Candidate& one) { return is_strangers(*find_problem(one.problem)); });
+      auto spawned = PytorchProcess::spawn(whose_text(strangers));
       if (!spawned) return spawned.error();
       place.pytorch = std::move(*spawned);
     }

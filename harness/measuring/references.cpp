@@ -78,11 +78,6 @@ Result<std::string> installed_pytorch_version() {
   return version;
 }
 
-std::string not_timed_in_pytorch(const Problem& problem) {
-  return "PyTorch's times are taken outside of the sandbox, and '" + problem.id +
-         "' is from elsewhere: expected its file in ops/problems";
-}
-
 bool pytorch_is_installed() { return installed_pytorch_version().ok(); }
 
 std::vector<std::string> pytorch_ids(const Problem& problem) {

@@ -30,9 +30,6 @@ void leave_time_for_torch_compile(EvaluateOptions& options);
 /// Ids of a problem's PyTorch references: see pytorch_reference_ids().
 std::vector<std::string> pytorch_ids(const Problem& problem);
 
-/// Why PyTorch does not time a stranger's problem (is_strangers()).
-std::string not_timed_in_pytorch(const Problem& problem);
-
 /// Versions of everything that decides a measurement: compiler, driver, libraries.
 std::map<std::string, std::string> toolchain_versions();
 

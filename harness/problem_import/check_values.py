@@ -1,10 +1,6 @@
 """Values of the program itself, in float64 at small sizes, for the check of what was made of it."""
 
 
-def as_float64(one):
-    return one.double() if isinstance(one, torch.Tensor) and one.is_floating_point() else one
-
-
 def real_values(request, cap, graph):
     """Inputs by name and outputs, as numbers in a text; the statistics of those inputs; and a note on forced types."""
     torch.manual_seed(0)
@@ -22,11 +18,9 @@ def real_values(request, cap, graph):
                       "not to be had")
     forced = [n for n in graph["nodes"] if n["op"] in ("to", "_to_copy", "float", "half", "bfloat16", "type_as")
               and n["dtype"] in ("f32", "f16", "bf16")]
-    with torch.no_grad(), Float64():
+    with torch.no_grad(), casts_give_float64():
         made = model.double()(*[as_float64(one) for one in inputs])
-    outputs = list(made) if isinstance(made, (tuple, list)) else [made]
-    if any(not isinstance(one, torch.Tensor) for one in outputs):
-        raise Refused("the model's outputs: expected tensors")
+    outputs = outputs_of(made)
     if any(one.is_floating_point() and one.isnan().any() for one in outputs):
         raise Refused("the outputs have NaN on the program's own inputs")
     listed_values = lambda tensor: " ".join(map(repr, tensor.to(torch.float64).reshape(-1).tolist()))
@@ -35,21 +29,7 @@ def real_values(request, cap, graph):
             values, notes)
 
 
-class Float64(torch.overrides.TorchFunctionMode if MISSING is None else object):
-    """Casts to a floating-point type give float64 while the truth is computed."""
-
-    def __torch_function__(self, function, kinds, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
-        narrow = lambda v: isinstance(v, torch.dtype) and v.is_floating_point
-        name = getattr(function, "__name__", "")
-        if name in ("float", "half", "bfloat16") and args and isinstance(args[0], torch.Tensor):
-            return args[0].double()
-        args = tuple(torch.float64 if narrow(v) else v for v in args)
-        kwargs = {key: torch.float64 if narrow(v) else v for key, v in kwargs.items()}
-        return function(*args, **kwargs)
-
-
-OF_ONE_CALL = "of one call at the sizes of the check"
+OF_ONE_CALL = "of one call"
 
 
 def by_statistics(one, tensor):
@@ -72,6 +52,16 @@ def by_statistics(one, tensor):
 
 
 def imported(request):
+    """As a definition, else as the program itself."""
+    if request.get("as_program"):
+        return as_program(request, "asked for")
+    try:
+        return translated(request)
+    except Exception as error:  # what no translation can be made of may run all the same
+        return as_program(request, one_line_of(error))
+
+
+def translated(request):
     own = traced(request)
     small, cap = None, None
     for cap in CAPS:

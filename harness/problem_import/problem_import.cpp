@@ -42,9 +42,15 @@ constexpr const char* script_parts[] = {
     ,
 #include "import_assembly.inc"
     ,
+#include "import_expression.inc"
+    ,
+#include "import_program.inc"
+    ,
 #include "import_trace.inc"
     ,
 #include "import_session.inc"
+    ,
+#include "import_as_program.inc"
     ,
 #include "import_check_values.inc"
 };
@@ -61,6 +67,7 @@ struct Answer {
   std::map<std::string, std::int64_t> small;
   std::vector<std::string> notes;
   HostInputs inputs, outputs;
+  std::string why;  ///< there is no definition
   std::string torch;
 };
 
@@ -98,6 +105,7 @@ Result<Answer> read_answer(const std::string& line, const std::string& where) {
   }
   answer.inputs = read_values(reader.required("inputs"));
   answer.outputs = read_values(reader.required("outputs"));
+  if (auto why = reader.optional("why")) answer.why = one_line(why->string(), longest_line);
   answer.torch = one_line(reader.required("torch").string(), longest_line);
   reader.no_other_keys();
   if (auto error = reader.error()) return *error;
@@ -205,6 +213,12 @@ Result<std::vector<Agreement>> agreements_of(const Problem& small, const Answer&
 
 }  // namespace
 
+std::string import_digest() {
+  std::string scripts;
+  for (const char* part : script_parts) scripts += part;
+  return sha256_hex(scripts);
+}
+
 bool is_flashinfer_definition(const std::string& text) {
   const Result<json::value> value = parse_json(text, "a definition");
   const json::object* object = value ? value->if_object() : nullptr;
@@ -271,22 +285,26 @@ Result<ImportedProblem> import_problem(const ImportRequest& request) {
                                         {"text", *program},
                                         {"id", id},
                                         {"title", request.file.stem().string()},
-                                        {"axes", std::move(axes)}},
+                                        {"axes", std::move(axes)},
+                                        {"as_program", request.as_program}},
                                        request);
   if (!answer) return answer.error();
   const std::string made = where + ": the problem that was made";
   Result<Problem> problem = parse_problem(answer->text, made, id, std::string(strangers_group));
   if (!problem) return problem.error();
-  const Result<Problem> small = problem_at(*problem, answer->small);
-  if (!small) return Error{made + ": " + small.error().message};
-  Result<std::vector<Agreement>> agreements = agreements_of(*small, *answer, where);
-  if (!agreements) return agreements.error();
   ImportedProblem imported;
+  imported.why_program = answer->why;
+  if (!problem->program) {
+    const Result<Problem> small = problem_at(*problem, answer->small);
+    if (!small) return Error{made + ": " + small.error().message};
+    Result<std::vector<Agreement>> agreements = agreements_of(*small, *answer, where);
+    if (!agreements) return agreements.error();
+    imported.agreements = *std::move(agreements);
+  }
   imported.problem = *std::move(problem);
   imported.problem.text = answer->text;
   imported.notes = answer->notes;
   imported.small = answer->small.empty() ? "its own sizes" : sizes_text(answer->small);
-  imported.agreements = *std::move(agreements);
   imported.torch = answer->torch;
   return imported;
 }

@@ -20,6 +20,7 @@ struct ImportRequest {
   std::filesystem::path file;
   std::string id;                            ///< of the problem; empty: after the file
   std::map<std::string, std::int64_t> axes;  ///< of a Definition: its variable axes
+  bool as_program = false;  ///< the program gives the truth, whatever the language can say
   std::chrono::seconds deadline{120};
 };
 
@@ -28,14 +29,20 @@ struct ImportedProblem {
   std::vector<std::string> notes;     ///< how distributions were found, types that the code forces
   std::string small;                  ///< the sizes at which it was checked: "rows 8, columns 8"
   std::vector<Agreement> agreements;  ///< of the definition with the program in float64
+  /// Empty where there is a definition; else why there is none, and the program gives the truth.
+  std::string why_program;
   std::string torch;                  ///< PyTorch's version
 };
 
 /// Traces the program with PyTorch on the CPU, in the sandbox, without network; translates what was
 /// traced into the definition language; and compares the definition with the program in float64 on
-/// the program's own inputs, at smaller sizes where it has them. Errors, a line each: what is not
-/// there, what the language cannot say, what differs.
+/// the program's own inputs, at smaller sizes where it has them. Where the language cannot say it,
+/// the problem's truth is the program itself. Errors, a line each: what is not there, what has no
+/// one right output.
 Result<ImportedProblem> import_problem(const ImportRequest& request);
+
+/// Of what makes problems of programs: another one may make another problem.
+std::string import_digest();
 
 /// Whether the text is a Definition of FlashInfer's.
 bool is_flashinfer_definition(const std::string& text);

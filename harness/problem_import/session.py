@@ -131,7 +131,7 @@ def filled(draws, tensor, kind):
 
 def computation(draws, tensor):
     """The operators between one drawn tensor of this shape and this one, or nothing."""
-    nodes, names, roots = [], {}, []
+    nodes, names, roots, begun = [], {}, [], set()
 
     def visit(one):
         key = one.untyped_storage()._cdata
@@ -142,8 +142,9 @@ def computation(draws, tensor):
             roots.append((one, draw))
             names[key] = {"node": "\0root"}
             return
-        if key not in draws.nodes:
+        if key not in draws.nodes or key in begun:  # what is changed in place has itself as an argument
             raise Refused("")
+        begun.add(key)
         function, args, kwargs, result = draws.nodes[key]
         for value in list(args) + list(kwargs.values()):
             if isinstance(value, torch.Tensor):

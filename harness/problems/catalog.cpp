@@ -136,17 +136,18 @@ std::string id_in(std::string_view text, const fs::path& file) {
 }
 
 Result<const Problem*> add_problem(const fs::path& file) {
-  if (file.extension() == ".py") {
-    return Error{file.string() + ": a Python program: `rekernel problem import " + file.string() +
-                 "` makes a problem's file of it"};
-  }
-  Result<std::string> text = read_file(file, max_file_bytes);
-  if (!text) return text.error();
-  const std::string id = id_in(*text, file);
-  Result<Problem> problem = parse_problem(*text, file.string(), id, std::string(strangers_group));
+  const Result<std::string> text = read_file(file, max_file_bytes);
+  return text ? add_problem_text(*text, file) : text.error();
+}
+
+}  // namespace
+
+Result<const Problem*> add_problem_text(const std::string& text, const fs::path& file) {
+  const std::string id = id_in(text, file);
+  Result<Problem> problem = parse_problem(text, file.string(), id, std::string(strangers_group));
   if (!problem) return problem.error();
   const Problem* known = find_problem(id);
-  if (known && problem_digest(known->text) == problem_digest(*text)) return known;
+  if (known && problem_digest(known->text) == problem_digest(text)) return known;
   if (known) {
     return Error{file.string() + ": id: '" + id + "' is another problem of " +
                  (is_strangers(*known) ? std::string("a file that was named before")
@@ -155,6 +156,8 @@ Result<const Problem*> add_problem(const fs::path& file) {
   }
   return added_problems().add(*std::move(problem));
 }
+
+namespace {
 
 Result<std::vector<fs::path>> files_of(const fs::path& file_or_folder) {
   std::error_code failure;

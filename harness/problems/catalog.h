@@ -47,6 +47,9 @@ bool is_strangers(const Problem& problem);
 /// is an error.
 Result<std::vector<const Problem*>> add_problems(const std::filesystem::path& file_or_folder);
 
+/// The same for the text of a problem's file, which is, or was made of, `file`.
+Result<const Problem*> add_problem_text(const std::string& text, const std::filesystem::path& file);
+
 /// A problem for another process or machine, whatever that finds on disk; empty for an unknown id.
 std::string problem_fields(std::string_view id);
 /// From now on, this process knows that problem by its id. What find_problem() gave before stays

@@ -7,12 +7,14 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/problems/stress_rule.h"
 #include "harness/problems/tolerance_class.h"
+#include "ops/definition/blank_code.h"
 #include "ops/definition/cost.h"
 #include "ops/definition/definition.h"
 #include "ops/definition/device_code.h"
@@ -53,14 +55,20 @@ class ProblemReader {
     read_constants();
     read_tensors("inputs", Role::input);
     read_tensors("outputs", Role::output);
-    read_making();
-    read_definition();
+    if (auto program = root_.optional("program")) {
+      read_program(*program);
+    } else {
+      read_making();
+      read_definition();
+    }
     read_tolerance();
     if (!root_.error()) problem_.matrix_products = products_within(problem_.tolerance, cost_);
     read_stress();
-    read_invariants();
-    problem_.pytorch = root_.required("pytorch").string(max_text);
-    if (problem_.pytorch.empty()) root_.required("pytorch").fail("expected an expression");
+    if (!problem_.program) {
+      read_invariants();
+      problem_.pytorch = root_.required("pytorch").string(max_text);
+      if (problem_.pytorch.empty()) root_.required("pytorch").fail("expected an expression");
+    }
     root_.no_other_keys();
     if (const std::optional<Error> error = root_.error()) return *error;
     if (failure_) return *failure_;
@@ -464,6 +472,75 @@ class ProblemReader {
     }
   }
 
+  /// What stands in place of a definition: it is checked here that it goes together with the
+  /// tensors, and run elsewhere (reference/program_truth.h).
+  void read_program(JsonReader& program) {
+    for (const char* key : {"other_sizes", "made", "definition", "pytorch", "invariants"}) {
+      if (!failed() && root_.has(key)) {
+        root_.required(key).fail(
+            "does not go with a program, which has its own sizes and statements");
+      }
+    }
+    JsonReader form = program.required("form");
+    const std::string name = form.string(32);
+    if (!failed() && name != "kernelbench" && name != "flashinfer") {
+      form.expect("'kernelbench' or 'flashinfer'");
+    }
+    const std::string text = program.required("text").string(max_text);
+    std::set<std::string> used, parameters;
+    const auto use = [&](JsonReader field) {
+      const std::string input = field.string(64);
+      const Tensor* tensor = problem_.find_tensor(input);
+      if (failed()) return;
+      if (!tensor || tensor->role != Role::input) return field.fail("is no input");
+      if (!used.insert(input).second) field.fail("is there already");
+    };
+    for (JsonReader& argument : program.required("arguments").array(0, 64)) {
+      if (!argument.raw().is_null()) use(argument);
+    }
+    for (auto& [input, target] : program.required("parameters").entries(max_tensors)) {
+      if (failed()) return;
+      if (!problem_.find_tensor(input) || !used.insert(input).second) {
+        return target.fail("expected an input that is no argument");
+      }
+      parameters.insert(input);
+      if (target.string(200).empty()) target.expect("a parameter's name in the model");
+    }
+    TruthProgram made;
+    if (auto draws = program.optional("draws")) {
+      for (JsonReader& field : draws->array(1, max_tensors)) {
+        made.draws.push_back(field.string(64));
+        if (failed()) return;
+        if (parameters.contains(made.draws.back()) || !used.contains(made.draws.back())) {
+          return field.expect("an input that is an argument");
+        }
+      }
+    }
+    program.no_other_keys();
+    if (failed()) return;
+    for (const Tensor* input : problem_.inputs()) {
+      if (used.contains(input->name)) continue;
+      return program.fail("leaves out the input '" + input->name + "'");
+    }
+    for (Tensor& tensor : problem_.tensors) {
+      if (tensor.role == Role::output && integer_range(tensor.dtype)) {
+        tensor.comparison = Comparison::equal;
+      }
+      tensor.is_made = made.draws_input(tensor.name);
+    }
+    made.json = json::serialize(program.raw());
+    made.text = text;
+    problem_.program = std::make_shared<TruthProgram>(std::move(made));
+    problem_.formula = lines_of(text);
+  }
+
+  static std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
+
   void read_tolerance() {
     JsonReader field = root_.required("tolerance");
     const bool is_name = field.is_string();
@@ -583,6 +660,10 @@ class ProblemReader {
         whole(problem_.matrix_products > 0 ? cost_.fewest_matrix_operations : 0);
     auto definition = std::make_shared<const Definition>(std::move(scope_));
     problem_.definition = definition;
+    if (problem_.program) {
+      problem_.scaffold = definition::blank_program(*definition);
+      return;
+    }
     problem_.host_oracle = [definition](const HostInputs& inputs) {
       HostInputs outputs;
       const definition::Values values =

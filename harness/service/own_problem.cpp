@@ -54,6 +54,10 @@ Result<std::string> own_problem(const json::object& definition) {
   if (!name || !name->is_string() || !is_identifier(name->get_string())) {
     return Error{"problem: id: expected an identifier (letters, digits and _, at most 64)"};
   }
+  if (definition.contains("program")) {
+    return Error{
+        "problem: program: a service runs no programs of its clients: expected a definition"};
+  }
   const std::string hash = sha256_hex(json::serialize(definition)).substr(0, hash_digits);
   const std::string given(name->get_string());
   const std::string id = given.substr(0, longest_id - hash_digits - 1) + "_" + hash;

@@ -28,6 +28,8 @@ bool is_index_reducer(const std::string& reducer) {
   return reducer == "argmax" || reducer == "argmin";
 }
 
+}  // namespace
+
 std::string element_type(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -55,8 +57,6 @@ std::string element_type(DType dtype) {
   }
   throw std::logic_error("element_type: not a DType");
 }
-
-}  // namespace
 
 bool needs_long_indices(const Definition& definition) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();

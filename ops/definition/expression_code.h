@@ -10,6 +10,9 @@
 
 namespace rekernel::definition {
 
+/// "__half": what device code calls the type.
+std::string element_type(DType dtype);
+
 /// Whether an index or an offset can pass 2^31.
 bool needs_long_indices(const Definition& definition);
 

@@ -14,7 +14,6 @@ COMPLAINTS = {
     "nan_in_the_truth": "the outputs have NaN on the program's own inputs",
     "no_model": "no 'Model'",
     "no_syntax": "SyntaxError",
-    "no_translation": "the operator 'linalg_qr' has no translation",
     "other_shapes_each_call": "get_inputs gives other shapes from call to call",
     "output_of_another_type": "output",
     "random_inside": "randomness inside of the model",
@@ -62,6 +61,31 @@ class Programs(Into):
             self.assertEqual(len(told["outputs"]), len(graph["outputs"]))
             again = run(program, "--into", self.folder)
             self.assertEqual((again.returncode, "exists already" in again.stderr), (2, True))
+
+    def test_programs_that_the_language_cannot_say(self):
+        for name, why in [("orthogonal", "the operator 'linalg_qr' has no translation"),
+                          ("sorted_network", "data-dependent")]:
+            outcome = run(HERE / "as_programs" / f"{name}.py", "--into", self.folder, "--json")
+            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+            told = json.loads(outcome.stdout)
+            self.assertTrue(told["truth"].startswith("the program: "), told)
+            self.assertIn(why, told["truth"])
+            checked = subprocess.run([PROGRAM, "problem", "check", self.folder / f"{name}.json"], capture_output=True,
+                                     text=True)
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+        made = json.loads((self.folder / "sorted_network.json").read_text())
+        self.assertEqual(made["program"]["arguments"], ["x", None, "order"])
+        self.assertEqual(made["program"]["draws"], ["order"])
+        self.assertEqual(made["inputs"]["order"], {"dtype": "i64", "shape": [64], "draw": {"integers": [0, 64]}})
+        self.assertEqual(made["program"]["parameters"]["norm_running_var"], "norm.running_var")
+        self.assertEqual([one["dtype"] for one in made["outputs"].values()], ["f32", "i64"])
+
+    def test_a_program_where_there_could_be_a_definition(self):
+        outcome = run(HERE / "programs" / "triangles.py", "--as-program", "--into", self.folder)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        made = json.loads((self.folder / "triangles.json").read_text())
+        self.assertEqual(made["program"]["draws"], ["a"])
+        self.assertNotIn("definition", made)
 
     def test_a_definition_at_a_workload(self):
         self.refused("axis 'rows' is variable", HERE / "definition.json")

@@ -23,7 +23,7 @@ def names(wanted=None):
 
 
 def without_torch():
-    return names([part for part in parts() if part not in ("trace", "session", "check_values")])
+    return names([part for part in parts() if part not in ("trace", "session", "as_program", "check_values")])
 
 
 def graph_of(space, path, problem):

@@ -97,7 +97,7 @@ TEST_P(GpuReference, ComputesTheProblem) {
   }
   const InputBuffers inputs(problem, tools, Surroundings::hole, making ? &*making : nullptr);
   SubjectBuffers outputs(problem, {}, Surroundings::bands);
-  Checker checker(problem, inputs, tools, oracle, {}, properties, stream);
+  Checker checker(problem, inputs, tools, {&oracle, nullptr}, {}, properties, stream);
   Bindings bindings = inputs.bindings();
   for (const auto& [name, output] : outputs.outputs()) bindings[name] = output;
 

@@ -35,10 +35,10 @@ class Bench {
         making_(problem.making.steps.empty() ? CompiledProgram{}
                                              : compile(problem.making, problem_header(problem))),
         made_{making_, device},
+        oracle_(compile(problem.device_oracle, problem_header(problem))),
         inputs(problem, tools, Surroundings::hole, &made_),
         subject(problem, problem.scaffold.workspaces, Surroundings::hole),
-        checker(problem, inputs, tools, compile(problem.device_oracle, problem_header(problem)),
-                invariants(compile), device, stream) {
+        checker(problem, inputs, tools, {&oracle_, nullptr}, invariants(compile), device, stream) {
     Bindings bindings = inputs.bindings();
     bindings.insert(subject.bindings().begin(), subject.bindings().end());
     Result<std::unique_ptr<Runnable>> made = make_runnable(
@@ -76,6 +76,7 @@ class Bench {
   const Stream& stream_;
   CompiledProgram making_;
   InputBuffers::Making made_;
+  CompiledProgram oracle_;
   std::unique_ptr<Runnable> scaffold_;
 
  public:

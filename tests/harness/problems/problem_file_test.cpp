@@ -54,6 +54,64 @@ std::string message(const std::string& text) {
   return problem ? "taken" : problem.error().message;
 }
 
+/// Two inputs of a program's forward(), and a parameter of its model.
+const std::string program = R"json({
+  "schema": 1, "id": "own", "title": "a network", "axes": {"rows": 4},
+  "inputs": {
+    "x": {"dtype": "f32", "shape": [4, 8], "draw": {"uniform": [0, 1]}},
+    "order": {"dtype": "i64", "shape": [4], "draw": {"integers": [0, 4]}},
+    "weight": {"dtype": "f32", "shape": [8], "draw": {"constant": 1}}
+  },
+  "outputs": {"y": {"dtype": "f32", "shape": [4, 8]}, "index": {"dtype": "i64", "shape": [4]}},
+  "program": {"form": "kernelbench", "text": "import torch\n\nclass Model: pass\n",
+              "arguments": ["x", null, "order"], "parameters": {"weight": "norm.weight"},
+              "draws": ["order"]},
+  "tolerance": "fp32"
+}
+)json";
+
+TEST(ProblemFile, AProgramMayStandInPlaceOfADefinition) {
+  const Result<Problem> problem = read(program);
+  ASSERT_TRUE(problem.ok()) << problem.error().message;
+  ASSERT_TRUE(problem->program);
+  EXPECT_EQ(problem->formula, (std::vector<std::string>{"import torch", "", "class Model: pass"}));
+  EXPECT_TRUE(problem->find_tensor("order")->is_made);
+  EXPECT_FALSE(problem->find_tensor("x")->is_made);
+  EXPECT_EQ(problem->find_tensor("index")->comparison, Comparison::equal);
+  // Nobody knows what it reads: what it writes is certain.
+  EXPECT_EQ(problem->least_bytes, 4 * 8 * 4 + 4 * 8);
+  EXPECT_EQ(problem->operations, 0);
+  EXPECT_EQ(problem->pytorch, "");
+  ASSERT_EQ(problem->scaffold.steps.size(), 1u);
+  EXPECT_EQ(std::get<KernelLaunch>(problem->scaffold.steps[0]).args.size(), 5u);
+  EXPECT_NE(problem->scaffold.source.find("const long long* __restrict__ order"),
+            std::string::npos);
+}
+
+TEST(ProblemFile, SaysWhatDoesNotGoTogetherInAProgram) {
+  const auto changed = [](const std::string& part, const std::string& by) {
+    std::string text = program;
+    const std::size_t at = text.find(part);
+    EXPECT_NE(at, std::string::npos) << part;
+    return message(text.replace(at, part.size(), by));
+  };
+  const auto says = [&](const std::string& part, const std::string& by, const std::string& what) {
+    const std::string said = changed(part, by);
+    EXPECT_NE(said.find(what), std::string::npos) << said;
+  };
+  says("\"kernelbench\"", "\"pytorch\"", "expected 'kernelbench' or 'flashinfer'");
+  says("[\"x\", null", "[\"z\", null", "is no input");
+  says("[\"x\", null", "[\"order\", null", "is there already");
+  says("null, \"order\"", "null", "expected an input that is an argument");
+  says("{\"weight\": \"norm.weight\"}", "{}", "leaves out the input 'weight'");
+  says("{\"weight\": \"norm", "{\"order\": \"norm", "expected an input that is no argument");
+  says("\"draws\": [\"order\"]", "\"draws\": [\"weight\"]",
+       "expected an input that is an argument");
+  says("\"tolerance\"", "\"pytorch\": \"x\", \"tolerance\"", "does not go with a program");
+  says("\"tolerance\"", "\"other_sizes\": {\"rows\": [1, 4]}, \"tolerance\"",
+       "does not go with a program");
+}
+
 TEST(ProblemFile, HasWhatItSays) {
   const Result<Problem> problem = read(rmsnorm);
   ASSERT_TRUE(problem.ok()) << problem.error().message;

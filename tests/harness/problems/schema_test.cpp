@@ -111,6 +111,37 @@ std::set<std::string> keys_of(const json::value& properties) {
   return keys;
 }
 
+/// rmsnorm with a program in place of its definition.
+json::value with_program(json::value problem) {
+  json::object& object = problem.as_object();
+  for (const char* key : {"definition", "pytorch", "other_sizes", "row"}) object.erase(key);
+  object["program"] = json::parse(
+      R"({"form": "kernelbench", "text": "pass", "arguments": ["x", null], "parameters": {}, "draws": ["x"]})");
+  return problem;
+}
+
+TEST(ProblemSchema, TakesAProgramInPlaceOfADefinition) {
+  const json::value schema = read(folder / "problem.schema.json");
+  const SchemaValidator validator(schema);
+  const json::value good = with_program(read(folder / "kernelbench1" / "rmsnorm.json"));
+  EXPECT_TRUE(validator.accepts(good));
+  const auto taken = [](const json::value& value) {
+    return parse_problem(json::serialize(value), "one", "rmsnorm", "kernelbench1").ok();
+  };
+  EXPECT_TRUE(taken(good));
+  for (const auto& [pointer, value] : std::vector<std::pair<std::string, std::string>>{
+           {"/definition", R"(["y[b, c, h, w] = x[b, c, h, w]"])"},
+           {"/program/form", "\"c\""},
+           {"/program/arguments/0", "7"},
+           {"/program/draws", "[]"},
+           {"/program/speed", "1"}}) {
+    json::value bad = good;
+    set(bad, pointer, json::parse(value));
+    EXPECT_FALSE(taken(bad)) << pointer;
+    EXPECT_EQ(validator.accepts(bad), pointer == "/definition") << pointer;
+  }
+}
+
 TEST(ProblemSchema, HasTheKeysOfTheReader) {
   const json::value schema = read(folder / "problem.schema.json");
   const json::value& properties = schema.at("properties");

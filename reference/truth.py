@@ -4,9 +4,8 @@
 
 The conversation is the harness's own over a Unix socket: messages of fields, with descriptors beside them.
   "problem", the file's `program`, tensors as JSON  with a descriptor for each tensor's allocation
-      → "ok", once the program is built and the memory mapped: inputs for reading but where it draws them, outputs
-        for writing
-  "draw", seed, names as JSON  → "ok": get_inputs() under that seed gave these inputs their values
+      → "ok", once the program is built and the memory mapped: inputs for reading, the others for writing
+  "draw", seed  → "ok": get_inputs() under that seed gave the tensors of the role "drawn" their values
   "compute"  → "ok", "nan" or "": the truth of every output, as float64, lies in its memory
 What fails is answered with "failed" and one line. It serves one problem after the other; a program is built once.
 """
@@ -126,16 +125,17 @@ class Truth:
 
     def __init__(self, tensors, descriptors, program, device):
         self.program, self.device = program, device
-        self.tensors, self.memory, self.views = tensors, [], {}
+        self.tensors, self.memory, self.views, self.drawn = tensors, [], {}, {}
         kind = DeviceMemory if device == "cuda" else HostMemory
         for tensor, descriptor in zip(tensors, descriptors):
             dtype = torch.float64 if tensor["role"] == "output" else dtype_of(tensor["dtype"])
-            self.memory.append(kind(descriptor, tensor["allocation"], tensor["writes"]))
+            self.memory.append(kind(descriptor, tensor["allocation"], tensor["role"] != "input"))
             view = self.memory[-1].bytes_at(tensor["offset"], math.prod(tensor["shape"]) * dtype.itemsize)
-            self.views[tensor["name"]] = view.view(dtype).reshape(tensor["shape"])
+            views = self.drawn if tensor["role"] == "drawn" else self.views
+            views[tensor["name"]] = view.view(dtype).reshape(tensor["shape"])
 
-    def draw(self, seed, names):
-        self.program.draw(seed, {name: self.views[name] for name in names})
+    def draw(self, seed):
+        self.program.draw(seed, self.drawn)
         if self.device == "cuda":
             torch.cuda.synchronize()
 
@@ -158,7 +158,7 @@ class Truth:
         return "nan" if has_nan else ""
 
     def close(self):
-        self.views = {}
+        self.views, self.drawn = {}, {}
         for memory in self.memory:
             memory.close()
 
@@ -173,7 +173,7 @@ class Session:
         if fields == ["compute"] and self.truth is not None:
             return ["ok", self.truth.compute()]
         if fields[0] == "draw" and self.truth is not None:
-            self.truth.draw(int(fields[1]), json.loads(fields[2]))
+            self.truth.draw(int(fields[1]))
             return ["ok"]
         if len(fields) != 3 or fields[0] != "problem":
             raise RuntimeError("a question that makes no sense")

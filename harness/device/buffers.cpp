@@ -107,27 +107,34 @@ InputBuffers::InputBuffers(const Problem& problem, const DeviceTools& tools,
   for (const Tensor* tensor : problem.inputs()) {
     add(tensor->name, tensor->bytes(), surroundings);
     if (tensor->is_made) digests_.try_emplace(tensor->name, std::int64_t{sizeof(std::uint64_t)});
+    if (problem.program && problem.program->draws_input(tensor->name)) {
+      drawn_.add(tensor->name, tensor->bytes(), surroundings);
+    }
   }
   if (problem.making.steps.empty()) return;
   if (!making) throw std::logic_error("InputBuffers: " + problem.id + " has inputs to make");
   making_.emplace(problem.making, making->compiled, bindings(), making->device);
 }
 
+void InputBuffers::draw_ahead(std::uint64_t seed) const {
+  if (drawn_.all().empty() || drawn_from_ == seed) return;
+  if (!program_draws_) throw std::logic_error("InputBuffers: nobody draws for " + problem_.id);
+  drawn_from_.reset();
+  program_draws_(seed);
+  drawn_from_ = seed;
+}
+
 void InputBuffers::fill(std::uint64_t seed, const StressCase* stress, const Stream& stream) const {
-  std::vector<std::string> by_program;
+  draw_ahead(seed);
   for (const Tensor* tensor : problem_.inputs()) {
+    const auto drawn = drawn_.bindings().find(tensor->name);
     const bool is_stressed = stress && stress->inputs.contains(tensor->name);
-    if (problem_.program && problem_.program->draws_input(tensor->name) && !is_stressed) {
-      by_program.push_back(tensor->name);
+    if (drawn != drawn_.bindings().end() && !is_stressed) {
+      tools_.copy(bindings().at(tensor->name), drawn->second, stream);
       continue;
     }
     tools_.fill(bindings().at(tensor->name), tensor->dtype, distribution_of(*tensor, stress), seed,
                 tensor_stream(tensor->name), stream);
-  }
-  if (!by_program.empty()) {
-    if (!program_draws_) throw std::logic_error("InputBuffers: nobody draws " + by_program[0]);
-    stream.synchronize();  // whatever still reads them
-    program_draws_(seed, by_program);
   }
   if (making_) making_->enqueue(stream);
   for (const auto& [name, digest] : digests_) {

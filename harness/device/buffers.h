@@ -93,11 +93,15 @@ class InputBuffers : public Buffers {
   InputBuffers(const Problem& problem, const DeviceTools& tools, Surroundings surroundings,
                const Making* making = nullptr);
 
-  /// Fills inputs, by their names, from a seed, all of it once this returns.
-  using ProgramDraws =
-      std::function<void(std::uint64_t seed, const std::vector<std::string>& inputs)>;
+  /// Fills the buffers of drawn() from a seed, all of it once this returns.
+  using ProgramDraws = std::function<void(std::uint64_t seed)>;
   /// Who draws the inputs that the problem's program draws. Needed before they are filled.
   void draw_by(ProgramDraws draws) { program_draws_ = std::move(draws); }
+  /// Where it draws them, by their names: fill() copies them from there, so that what is drawn, in
+  /// its own time, lies nowhere that a candidate sees.
+  const Buffers& drawn() const { return drawn_; }
+  /// Has the program draw for the next fill() of this seed, which then takes no time for it.
+  void draw_ahead(std::uint64_t seed) const;
 
   /// New values from `seed`; `stress` replaces distributions where given.
   void fill(std::uint64_t seed, const StressCase* stress, const Stream& stream) const;
@@ -114,6 +118,8 @@ class InputBuffers : public Buffers {
   const DeviceTools& tools_;
   std::optional<OwnProgram> making_;
   ProgramDraws program_draws_;
+  Buffers drawn_;
+  mutable std::optional<std::uint64_t> drawn_from_;  ///< what lies in `drawn_`
   /// Digests of the inputs that were made: drawing them again would not tell.
   std::map<std::string, DeviceBuffer> digests_;
   std::uint64_t salt_;

@@ -92,9 +92,7 @@ Checker::Checker(const Problem& problem, const InputBuffers& inputs, const Devic
 InputBuffers::ProgramDraws Checker::program_draws() const {
   auto* program = dynamic_cast<ProgramTruth*>(truth_.get());
   if (!program) return {};
-  return [program](std::uint64_t seed, const std::vector<std::string>& names) {
-    program->draw(seed, names);
-  };
+  return [program](std::uint64_t seed) { program->draw(seed); };
 }
 
 void Checker::compute_truth(const StressCase* stress) {

@@ -87,6 +87,7 @@ void Sampler::prepare(const Subject& subject, std::uint64_t seed, const StressCa
 }
 
 RunTimes Sampler::run(const Subject& subject, std::uint64_t seed, const StressCase* stress) {
+  inputs_.draw_ahead(seed);
   WordPage& words = subject.runner->words();
   // Nobody foresees the ticket, so that no code of an earlier run can have written it.
   const auto ticket = static_cast<std::uint32_t>(fresh_seed());

@@ -19,10 +19,9 @@ constexpr std::chrono::seconds longest_answer{45};
 constexpr std::size_t longest_complaint = 600;
 
 /// Where the process finds one buffer: in the allocation that is handed over at the same place.
-json::object described(const Problem& problem, const Tensor& tensor, const GuardedBuffer& buffer) {
+json::object described(const Tensor& tensor, const char* role, const GuardedBuffer& buffer) {
   return {{"name", tensor.name},
-          {"role", tensor.role == Role::input ? "input" : "output"},
-          {"writes", tensor.role == Role::output || problem.program->draws_input(tensor.name)},
+          {"role", role},
           {"dtype", to_string(tensor.dtype)},
           {"shape", json::value_from(tensor.shape)},
           {"allocation", buffer.allocation().bytes()},
@@ -42,13 +41,20 @@ ProgramTruth::ProgramTruth(const Problem& problem, const InputBuffers& inputs,
   json::array tensors;
   std::vector<FileDescriptor> lent;
   std::vector<int> descriptors;
-  for (const Tensor& tensor : problem.tensors) {
-    const GuardedBuffer& buffer = tensor.role == Role::input
-                                      ? inputs.all().at(tensor.name)
-                                      : truths.all().at(truth_buffer(tensor.name));
-    tensors.push_back(described(problem, tensor, buffer));
+  const auto lend = [&](const Tensor& tensor, const char* role, const GuardedBuffer& buffer) {
+    tensors.push_back(described(tensor, role, buffer));
     lent.push_back(buffer.allocation().lend());
     descriptors.push_back(lent.back().get());
+  };
+  for (const Tensor& tensor : problem.tensors) {
+    if (tensor.role == Role::input) {
+      lend(tensor, "input", inputs.all().at(tensor.name));
+    } else {
+      lend(tensor, "output", truths.all().at(truth_buffer(tensor.name)));
+    }
+  }
+  for (const auto& [name, buffer] : inputs.drawn().all()) {
+    lend(*problem.find_tensor(name), "drawn", buffer);
   }
   ask({"problem", problem.program->json, json::serialize(tensors)}, descriptors);
 }
@@ -59,9 +65,7 @@ void ProgramTruth::compute(const Stream& stream) {
   has_nan_ = answer.size() == 2 && answer[1] == "nan";
 }
 
-void ProgramTruth::draw(std::uint64_t seed, const std::vector<std::string>& names) {
-  ask({"draw", std::to_string(seed), json::serialize(json::value_from(names))}, {});
-}
+void ProgramTruth::draw(std::uint64_t seed) { ask({"draw", std::to_string(seed)}, {}); }
 
 Fields ProgramTruth::ask(const Fields& question, std::span<const int> descriptors) {
   const auto failed = [&](const std::string& why) {

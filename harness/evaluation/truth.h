@@ -39,15 +39,15 @@ class DefinitionTruth : public Truth {
 /// and writes the truths, and has nothing else of this one's (reference/python_truth.h).
 class ProgramTruth : public Truth {
  public:
-  /// Lends the inputs, for reading but where the program draws them, and the truths, whose names
-  /// are truth_buffer()'s, and waits until the program is ready. The channel must outlive it.
-  /// Throws SetupFailure: what the program lacks, or that it is not ready within its deadline.
+  /// Lends the inputs, for reading, where the program draws inputs, and the truths, whose names are
+  /// truth_buffer()'s; and waits until the program is ready. The channel must outlive it. Throws
+  /// SetupFailure: what the program lacks, or that it is not ready within its deadline.
   ProgramTruth(const Problem& problem, const InputBuffers& inputs, const Buffers& truths,
                Channel& channel);
   void compute(const Stream& stream) override;
   bool has_nan() const override { return has_nan_; }
   /// What InputBuffers::draw_by wants. Throws SetupFailure.
-  void draw(std::uint64_t seed, const std::vector<std::string>& names);
+  void draw(std::uint64_t seed);
 
  private:
   Fields ask(const Fields& question, std::span<const int> descriptors);

@@ -150,6 +150,7 @@ class SchemaValidator {
     if (type == "array") return value.is_array();
     if (type == "string") return value.is_string();
     if (type == "boolean") return value.is_bool();
+    if (type == "null") return value.is_null();
     if (type == "integer") return value.is_int64() || value.is_uint64();
     EXPECT_EQ(type, "number");
     return value.is_number();

@@ -27,8 +27,7 @@ Result<std::vector<const Problem*>> imported(const std::filesystem::path& file) 
   const Result<std::string> program = read_file(file, max_program_bytes);
   if (!program) return program.error();
   const std::string id = id_after(file);
-  const std::string entry =
-      "imports/" + sha256_hex(joined_fields({import_digest(), id, *program}));
+  const std::string entry = "imports/" + sha256_hex(joined_fields({import_digest(), id, *program}));
   Result<std::string> text = recall(entry, max_program_bytes);
   if (!text) {
     if (!pytorch_is_installed()) {

@@ -31,7 +31,7 @@ struct ImportedProblem {
   std::vector<Agreement> agreements;  ///< of the definition with the program in float64
   /// Empty where there is a definition; else why there is none, and the program gives the truth.
   std::string why_program;
-  std::string torch;                  ///< PyTorch's version
+  std::string torch;  ///< PyTorch's version
 };
 
 /// Traces the program with PyTorch on the CPU, in the sandbox, without network; translates what was

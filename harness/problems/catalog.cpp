@@ -136,6 +136,10 @@ std::string id_in(std::string_view text, const fs::path& file) {
 }
 
 Result<const Problem*> add_problem(const fs::path& file) {
+  if (file.extension() == ".py") {
+    return Error{file.string() + ": a Python program: `rekernel problem import " + file.string() +
+                 "` makes a problem's file of it"};
+  }
   const Result<std::string> text = read_file(file, max_file_bytes);
   return text ? add_problem_text(*text, file) : text.error();
 }

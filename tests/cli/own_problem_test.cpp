@@ -66,9 +66,7 @@ TEST_F(OwnProblem, IsNeverRecordedInAProject) {
     EXPECT_NE(outcome.output.find(why), std::string::npos) << outcome.output;
   };
   refused("bench ./first --problem mine.json --record", "--record: results/ keeps the results of");
-  refused("bench ./first --problem mine.json --pytorch on", "outside of the sandbox");
   refused("bench --problem mine.json", "expected the kernels' folders");
-  refused("evaluate ./first --problem mine.json --pytorch", "outside of the sandbox");
   refused("search mine --problem ./mine.json", "expected NAME to be a file's path");
   refused("new --problem mine.json second", "expected --into FOLDER");
   EXPECT_TRUE(fs::is_empty(folder_.path() / "results"));

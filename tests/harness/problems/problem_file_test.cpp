@@ -278,8 +278,8 @@ TEST(ProblemFile, BadFilesAreNamedWithPlaceAndReason) {
        "own.json: invariants[0].bound: expected a number of at least 0, got -1"},
       {"\"tolerance\": \"fp32\"", "\"tolerance\": \"fp32\", \"speed\": 1",
        "own.json: unknown key \"speed\"; known: schema, id, title, source, axes, other_sizes, "
-       "constraints, constants, inputs, outputs, made, definition, tolerance, row, stress, "
-       "invariants, pytorch"},
+       "constraints, constants, inputs, outputs, program, made, definition, tolerance, row, "
+       "stress, invariants, pytorch"},
       {"\"pytorch\": \"x\"", "\"pytorch\": \"\"", "own.json: pytorch: expected an expression"},
   };
   for (const Bad& bad : table) {

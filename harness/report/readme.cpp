@@ -5,6 +5,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/markdown.h"
+#include "harness/problems/catalog.h"
 #include "harness/project/recorded.h"
 #include "harness/records/published.h"
 #include "harness/records/record.h"
@@ -23,19 +24,32 @@ std::size_t references_timed(const Bench& bench) {
   return count;
 }
 
-Result<std::string> result_tables(const std::filesystem::path& root) {
+/// Which rows stand in a table: those of the published problems, or the others.
+enum class Rows { published, others };
+
+Bench chosen_rows(Bench bench, Rows rows) {
+  std::erase_if(bench.rows, [&](const BenchRow& row) {
+    const Problem* problem = find_problem(row.problem);
+    const bool published = problem && problem->group == published_group;
+    return published != (rows == Rows::published);
+  });
+  return bench;
+}
+
+Result<std::string> result_tables(const std::filesystem::path& root, Rows rows) {
   Result<std::map<std::string, PublishedFigures>> published = load_published(root);
   if (!published) return published.error();
   std::vector<Bench> benches;
   for (const std::filesystem::path& path : recorded_benches(root)) {
     Result<Bench> bench = load_record(root, path);
     if (!bench) return bench.error();
-    benches.push_back(std::move(*bench));
+    benches.push_back(chosen_rows(std::move(*bench), rows));
   }
   // First the device on which the kernels were timed beside most.
   std::ranges::stable_sort(benches, std::ranges::greater(), references_timed);
   std::string text;
   for (const Bench& bench : benches) {
+    if (bench.rows.empty()) continue;
     text += "\n" + to_markdown(bench_table(bench, *published)) + "\n" +
             markdown_text(bench_caption(bench)) + ".\n";
   }
@@ -47,8 +61,10 @@ Result<std::string> result_tables(const std::filesystem::path& root) {
 Result<std::string> generated_readme(const std::filesystem::path& root) {
   Result<std::string> readme = read_file(root / "README.md");
   if (!readme) return readme.error();
-  Result<std::string> tables = result_tables(root);
+  Result<std::string> tables = result_tables(root, Rows::published);
   if (!tables) return tables.error();
+  const Result<std::string> others = result_tables(root, Rows::others);
+  if (!others) return others.error();
   Result<Ok> replaced = replace_section(*readme, "results", *tables, "README.md");
   if (!replaced) return replaced.error();
   Result<std::vector<ReplayedSearch>> runs = published_runs(root);
@@ -59,6 +75,8 @@ Result<std::string> generated_readme(const std::filesystem::path& root) {
   const Result<std::vector<StudyOnRecord>> studies = studies_on_record(root);
   if (!studies) return studies.error();
   replaced = replace_section(*readme, "studies", studies_markdown(*studies), "README.md");
+  if (!replaced) return replaced.error();
+  replaced = replace_section(*readme, "other-results", *others, "README.md");
   if (!replaced) return replaced.error();
   return readme;
 }

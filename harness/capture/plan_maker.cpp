@@ -5,19 +5,21 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/candidate/code.h"
+#include "harness/capture/call_comparison.h"
+#include "harness/capture/copy_kernels.h"
+#include "harness/capture/recorded_work.h"
 #include "harness/capture/tensor_maps.h"
 #include "harness/compile/cubin.h"
 
 namespace rekernel {
 namespace {
 
-/// CUlaunchAttributeID, CUgraphNodeType and CUmemorytype, which no recording may depend on a header
+/// CUlaunchAttributeID and CUmemorytype, which no recording may depend on a header
 /// for: recordings are read on machines without CUDA, too.
 enum AttributeId : int {
   ignored = 0,
@@ -32,149 +34,9 @@ enum AttributeId : int {
   memory_domain = 10,
   shared_memory_carveout = 14,
 };
-constexpr int empty_node = 5;
 constexpr int device_memory = 2;
 
 constexpr std::int64_t workspace_alignment = 512;
-
-/// Copies and fills that the driver does itself have no kernel in a candidate's plan: these stand
-/// for them.
-constexpr const char* copy_source = R"cuda(// What a captured program asked the driver for.
-extern "C" __global__ void copy_bytes(unsigned char* to, const unsigned char* from, long long bytes) {
-  const long long first = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
-  const long long step = gridDim.x * static_cast<long long>(blockDim.x);
-  const bool aligned = ((reinterpret_cast<unsigned long long>(to) |
-                         reinterpret_cast<unsigned long long>(from)) & 15) == 0;
-  const long long wide = aligned ? bytes / 16 : 0;
-  for (long long i = first; i < wide; i += step) {
-    reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
-  }
-  for (long long i = 16 * wide + first; i < bytes; i += step) to[i] = from[i];
-}
-
-// `width` bytes of `value`, `count` times; `width` is 1, 2 or 4.
-extern "C" __global__ void fill_bytes(unsigned char* to, unsigned int value, int width,
-                                      long long count) {
-  const long long first = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
-  const long long step = gridDim.x * static_cast<long long>(blockDim.x);
-  const long long bytes = count * width;
-  const unsigned int word = width == 1   ? (value & 0xff) * 0x01010101u
-                            : width == 2 ? (value & 0xffff) * 0x00010001u
-                                         : value;
-  const bool aligned = (reinterpret_cast<unsigned long long>(to) & 15) == 0;
-  const long long wide = aligned ? bytes / 16 : 0;
-  for (long long i = first; i < wide; i += step) {
-    reinterpret_cast<uint4*>(to)[i] = make_uint4(word, word, word, word);
-  }
-  for (long long i = 16 * wide + first; i < bytes; i += step) {
-    to[i] = static_cast<unsigned char>(value >> (8 * (i % width)));
-  }
-}
-)cuda";
-
-/// The name without what tells versions and default streams apart: cuMemcpyDtoHAsync_v2_ptsz.
-std::string_view plain_name(std::string_view name) {
-  for (const std::string_view ending : {"_ptsz", "_ptds", "_v2", "_v3", "_v4"}) {
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  }
-  return name;
-}
-
-bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [&](std::string_view beginning) { return text.starts_with(beginning); });
-}
-
-/// Whether a call of the driver changes nothing that the work on the device could notice:
-/// questions, memory and code made ready, waiting. Not a list of what to refuse: what is not known
-/// is refused.
-bool leaves_no_trace(std::string_view name) {
-  return begins_with_any(name, {"cuCtxGet",
-                                "cuCtxResetPersistingL2Cache",
-                                "cuCtxSetCacheConfig",
-                                "cuCtxSetCurrent",
-                                "cuCtxPushCurrent",
-                                "cuCtxPopCurrent",
-                                "cuCtxSynchronize",
-                                "cuDevicePrimaryCtx",
-                                "cuDeviceCanAccessPeer",
-                                "cuDeviceComputeCapability",
-                                "cuDeviceGet",
-                                "cuDeviceTotalMem",
-                                "cuDriverGet",
-                                "cuEventCreate",
-                                "cuEventDestroy",
-                                "cuEventElapsedTime",
-                                "cuEventQuery",
-                                "cuEventRecord",
-                                "cuEventSynchronize",
-                                "cuFuncGet",
-                                "cuFuncIsLoaded",
-                                "cuFuncLoad",
-                                "cuFuncSetAttribute",
-                                "cuFuncSetCacheConfig",
-                                "cuFuncSetSharedMemConfig",
-                                "cuGetError",
-                                "cuGetExportTable",
-                                "cuGetProcAddress",
-                                "cuInit",
-                                "cuKernelGet",
-                                "cuKernelSetAttribute",
-                                "cuKernelSetCacheConfig",
-                                "cuLibraryGet",
-                                "cuLibraryLoadData",
-                                "cuMemAddress",
-                                "cuMemAllocAsync",
-                                "cuMemAllocFromPool",
-                                "cuMemAllocPitch",
-                                "cuMemCreate",
-                                "cuMemFree",
-                                "cuMemGet",
-                                "cuMemMap",
-                                "cuMemPool",
-                                "cuMemRelease",
-                                "cuMemRetain",
-                                "cuMemSetAccess",
-                                "cuMemUnmap",
-                                "cuModuleGet",
-                                "cuModuleLoad",
-                                "cuModuleEnumerateFunctions",
-                                "cuOccupancy",
-                                "cuPointerGet",
-                                "cuStreamCreate",
-                                "cuStreamDestroy",
-                                "cuStreamGet",
-                                "cuStreamIsCapturing",
-                                "cuStreamQuery",
-                                "cuStreamSynchronize",
-                                "cuStreamWaitEvent",
-                                "cuTensorMap",
-                                "cuThreadExchangeStreamCaptureMode"}) ||
-         name == "cuMemAlloc";
-}
-
-/// Why a call of the driver cannot become part of a plan.
-std::string reason_against(std::string_view name) {
-  if (begins_with_any(name, {"cuMemcpyDtoH", "cuMemcpyAtoH"})) {
-    return "copies from the device to the host inside of the call: what it does next may depend on "
-           "results";
-  }
-  if (begins_with_any(name, {"cuMemcpyHtoD", "cuMemcpyHtoA"})) {
-    return "copies from the host to the device inside of the call: part of the work is the host's";
-  }
-  if (begins_with_any(name, {"cuLaunchHostFunc", "cuStreamAddCallback"})) {
-    return "runs host code in the stream";
-  }
-  if (begins_with_any(name, {"cuStreamBeginCapture", "cuGraphInstantiate", "cuGraphExec"})) {
-    return "makes or changes a graph inside of the call; do that while it warms up";
-  }
-  if (begins_with_any(name, {"cuMemAllocManaged", "cuMemPrefetch", "cuMemAdvise", "cuMemHost",
-                             "cuMemAllocHost"})) {
-    return "uses pinned or managed memory";
-  }
-  if (begins_with_any(name, {"cuMemcpyPeer", "cuMemcpy3DPeer"})) return "uses another device";
-  return "is not known to leave the work on the device as it is";
-}
 
 class PlanMaker {
  public:
@@ -182,12 +44,7 @@ class PlanMaker {
       : recording_(recording), module_bytes_(modules), problem_(problem) {}
 
   /// What the plan has of the first call alone; empty where the two were the same.
-  std::string note() const {
-    if (padded_.empty()) return {};
-    return "; " + counted(differing_bytes_, "byte") +
-           " of parameters differed between the two recorded calls and are those of one: " +
-           joined(padded_) + (padded_.size() == max_padded_shown ? ", …" : "");
-  }
+  std::string note() const { return comparison_.note(); }
 
   Result<Program> make() {
     if (recording_.calls.size() < 2) {
@@ -201,7 +58,7 @@ class PlanMaker {
       take_tensor_maps(recording_.calls[i], steps_[i]);
     }
     for (std::size_t i = 0; i < std::max(steps_[0].size(), steps_[1].size()); ++i) {
-      if (Result<Ok> same = compare(i); !same) return same.error();
+      if (Result<Ok> same = comparison_.compare(i); !same) return same.error();
     }
     find_workspaces();
     for (const RecordedStep& step : steps_[0]) {
@@ -211,12 +68,6 @@ class PlanMaker {
   }
 
  private:
-  /// Where an address lies: in a tensor, or elsewhere on the device.
-  struct Place {
-    std::string tensor;  ///< empty: elsewhere
-    std::int64_t offset = 0;
-  };
-
   const RecordedCall& first() const { return recording_.calls[0]; }
 
   Result<Ok> check_tensors(const RecordedCall& call) const {
@@ -247,90 +98,6 @@ class PlanMaker {
                  " bytes; expected " + std::to_string(known.bytes())};
   }
 
-  /// Everything of a call that works on the device, graphs expanded, if it is one row of steps.
-  static Result<std::vector<RecordedStep>> work_of(const RecordedCall& call) {
-    std::vector<RecordedStep> work;
-    for (const RecordedStep& step : call.steps) {
-      const std::string_view name = plain_name(step.name);
-      if (std::holds_alternative<RecordedOther>(step.what)) {
-        if (leaves_no_trace(name)) continue;
-        return Error{std::string(name) + " " + reason_against(name)};
-      }
-      if (step.error != 0) {
-        return Error{std::string(name) + " failed with CUDA error " + std::to_string(step.error)};
-      }
-      if (!work.empty() && step.stream != work.front().stream) {
-        return Error{"works in several streams; expected one"};
-      }
-      if (!work.empty() && step.thread != work.front().thread) {
-        return Error{"works from several threads; expected one"};
-      }
-      if (const auto* graph = std::get_if<RecordedGraphLaunch>(&step.what)) {
-        Result<Ok> expanded = expand(call, *graph, step, work);
-        if (!expanded) return expanded.error();
-      } else {
-        work.push_back(step);
-      }
-    }
-    const bool any = std::any_of(work.begin(), work.end(), [](const RecordedStep& step) {
-      return std::holds_alternative<RecordedLaunch>(step.what);
-    });
-    if (!any) return Error{"launches no kernel inside of the call"};
-    return work;
-  }
-
-  static Result<Ok> expand(const RecordedCall& call, const RecordedGraphLaunch& launch,
-                           const RecordedStep& step, std::vector<RecordedStep>& work) {
-    const auto found = call.graphs.find(launch.graph);
-    if (found == call.graphs.end()) return Error{"launches a graph that was not seen being made"};
-    Result<std::vector<std::size_t>> order = order_of(found->second);
-    if (!order) return order.error();
-    for (const std::size_t i : *order) {
-      RecordedStep node = found->second.nodes[i];
-      if (const auto* other = std::get_if<RecordedOther>(&node.what)) {
-        if (other->node_type == empty_node) continue;
-        return Error{"launches a graph with a node of type " + std::to_string(other->node_type) +
-                     "; expected kernels, memsets and copies within the device"};
-      }
-      node.stream = step.stream;
-      node.thread = step.thread;
-      work.push_back(std::move(node));
-    }
-    return Ok{};
-  }
-
-  /// The nodes one after the other, where the edges leave no choice.
-  static Result<std::vector<std::size_t>> order_of(const RecordedGraph& graph) {
-    std::vector<std::set<std::size_t>> before(graph.nodes.size());
-    for (const auto& [from, to] : graph.edges) before[to].insert(from);
-    std::vector<std::size_t> order;
-    std::set<std::size_t> left;
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) left.insert(i);
-    while (!left.empty()) {
-      std::vector<std::size_t> ready;
-      for (const std::size_t i : left) {
-        if (before[i].empty()) ready.push_back(i);
-      }
-      if (ready.size() != 1) return Error{"launches a graph whose nodes may overlap"};
-      left.erase(ready.front());
-      for (std::set<std::size_t>& waits : before) waits.erase(ready.front());
-      order.push_back(ready.front());
-    }
-    return order;
-  }
-
-  Place place_of(const RecordedCall& call, std::int64_t address) const {
-    const auto holds = [&](const RecordedTensor& tensor) {
-      return address >= tensor.address && address - tensor.address < tensor.bytes;
-    };
-    for (const std::vector<RecordedTensor>* tensors : {&call.outputs, &call.inputs}) {
-      for (const RecordedTensor& tensor : *tensors) {
-        if (holds(tensor)) return {tensor.name, address - tensor.address};
-      }
-    }
-    return {};
-  }
-
   /// Takes the tensor maps that a plan can say out of the bytes of parameters.
   void take_tensor_maps(const RecordedCall& call, std::vector<RecordedStep>& steps) const {
     for (RecordedStep& step : steps) {
@@ -346,7 +113,7 @@ class PlanMaker {
 
   bool can_be_planned(const RecordedCall& call, const RecordedTensorMap& map) const {
     if (map.address.bytes == 0) return false;
-    const Place place = place_of(call, map.address.address);
+    const RecordedPlace place = place_of(call, map.address.address);
     const Tensor* tensor = problem_.find_tensor(place.tensor);
     const std::int64_t offset = tensor ? place.offset : map.address.address - map.address.start;
     const std::int64_t bytes = tensor ? tensor->bytes() : map.address.bytes;
@@ -361,145 +128,6 @@ class PlanMaker {
     });
     parameter.tensor_maps.emplace_back(at, map);
   }
-
-  /// Step i of both calls must do the same in the same places; which piece of the rest of the
-  /// memory it is may differ, and so may padding.
-  Result<Ok> compare(std::size_t i) {
-    const auto differs = [&](const std::string& what) {
-      return Error{"step " + std::to_string(i) + " of the two recorded calls differs: " + what};
-    };
-    if (i >= steps_[0].size() || i >= steps_[1].size()) {
-      return differs(std::to_string(steps_[0].size()) + " steps, then " +
-                     std::to_string(steps_[1].size()));
-    }
-    auto& one = steps_[0][i].what;
-    const auto& other = steps_[1][i].what;
-    if (one.index() != other.index()) return differs("another kind of work");
-    if (const auto* memset = std::get_if<RecordedMemset>(&one)) {
-      const auto& second = std::get<RecordedMemset>(other);
-      if (memset->value != second.value || memset->width != second.width ||
-          memset->count != second.count || !same_place(memset->to, second.to)) {
-        return differs("a memset");
-      }
-    } else if (const auto* copy = std::get_if<RecordedCopy>(&one)) {
-      const auto& second = std::get<RecordedCopy>(other);
-      if (copy->bytes != second.bytes || !same_place(copy->to, second.to) ||
-          !same_place(copy->from, second.from)) {
-        return differs("a copy");
-      }
-    } else {
-      const std::string difference =
-          difference_of(std::get<RecordedLaunch>(one), std::get<RecordedLaunch>(other));
-      if (!difference.empty()) return differs(difference);
-    }
-    return Ok{};
-  }
-
-  bool same_place(const RecordedAddress& one, const RecordedAddress& other) const {
-    const Place first = place_of(recording_.calls[0], one.address);
-    const Place second = place_of(recording_.calls[1], other.address);
-    return first.tensor == second.tensor && first.offset == second.offset;
-  }
-
-  /// What differs; empty where nothing does but padding, which `one` then holds.
-  std::string difference_of(RecordedLaunch& one, const RecordedLaunch& other) {
-    if (one.kernel != other.kernel) {
-      return "kernel " + shown(one.kernel) + ", then " + shown(other.kernel);
-    }
-    const std::string kernel = "kernel " + shown(one.kernel) + ": ";
-    if (one.module != other.module || one.grid != other.grid || one.block != other.block ||
-        one.shared_bytes != other.shared_bytes || one.cooperative != other.cooperative ||
-        one.attributes != other.attributes || one.parameters.size() != other.parameters.size()) {
-      return kernel + "its grid, block, attributes or module";
-    }
-    for (std::size_t i = 0; i < one.parameters.size(); ++i) {
-      RecordedParameter& first = one.parameters[i];
-      const RecordedParameter& second = other.parameters[i];
-      const std::string parameter = kernel + "parameter " + std::to_string(i) + ", ";
-      if (!same_maps(first, second)) return parameter + "its tensor maps";
-      const std::string as_recorded = first.bytes;
-      if (may_hold_padding(first, second)) keep_chance_addresses_as_bytes(first, second);
-      if (!same_addresses(first, second)) return parameter + "its addresses";
-      const std::string bytes = without_addresses(first);
-      const std::string again = without_addresses(second, first);
-      const auto [at, _] = std::mismatch(bytes.begin(), bytes.end(), again.begin(), again.end());
-      if (bytes == again && first.bytes == as_recorded) continue;
-      if (!may_hold_padding(first, second)) {
-        return parameter + "byte " + std::to_string(at - bytes.begin());
-      }
-      note_padding(one.kernel, i, without_addresses({as_recorded, first.addresses, {}}), again);
-    }
-    return {};
-  }
-
-  bool same_maps(const RecordedParameter& one, const RecordedParameter& other) const {
-    return std::equal(one.tensor_maps.begin(), one.tensor_maps.end(), other.tensor_maps.begin(),
-                      other.tensor_maps.end(), [&](const auto& first, const auto& second) {
-                        return first.first == second.first &&
-                               same_description(first.second, second.second) &&
-                               same_place(first.second.address, second.second.address);
-                      });
-  }
-
-  /// Whether every address of the first is there in the other, too, and in the same place. A scalar
-  /// that is an address in one call is one in the other.
-  bool same_addresses(const RecordedParameter& one, const RecordedParameter& other) const {
-    if (!may_hold_padding(one, other) && one.addresses.size() != other.addresses.size()) {
-      return false;
-    }
-    return std::all_of(one.addresses.begin(), one.addresses.end(), [&](const auto& first) {
-      return std::any_of(other.addresses.begin(), other.addresses.end(), [&](const auto& second) {
-        return first.first == second.first && same_place(first.second, second.second);
-      });
-    });
-  }
-
-  /// A scalar has none. What differs in a structure may have been left there by whoever used the
-  /// stack before; if it was not, the plan is judged for what it is.
-  static bool may_hold_padding(const RecordedParameter& one, const RecordedParameter& other) {
-    return one.bytes.size() > sizeof(std::int64_t) && one.bytes.size() == other.bytes.size();
-  }
-
-  /// What is an address in one call and none in the other came there by chance: it stays as the
-  /// bytes of the call in which it is none.
-  static void keep_chance_addresses_as_bytes(RecordedParameter& one,
-                                             const RecordedParameter& other) {
-    const auto in_other = [&](std::int64_t at) {
-      return std::any_of(other.addresses.begin(), other.addresses.end(),
-                         [&](const auto& address) { return address.first == at; });
-    };
-    std::erase_if(one.addresses, [&](const auto& address) {
-      const auto at = address.first;
-      if (in_other(at)) return false;
-      std::copy_n(other.bytes.begin() + at, 8, one.bytes.begin() + at);
-      return true;
-    });
-  }
-
-  void note_padding(const std::string& kernel, std::size_t parameter, const std::string& bytes,
-                    const std::string& again) {
-    std::size_t differing = 0;
-    for (std::size_t at = 0; at < bytes.size(); ++at) differing += bytes[at] != again[at] ? 1 : 0;
-    differing_bytes_ += differing;
-    if (padded_.size() == max_padded_shown) return;
-    padded_.push_back(shown(kernel) + ", parameter " + std::to_string(parameter));
-  }
-
-  static std::string without_addresses(const RecordedParameter& parameter) {
-    return without_addresses(parameter, parameter);
-  }
-
-  /// The bytes of one parameter without the addresses of another.
-  static std::string without_addresses(const RecordedParameter& parameter,
-                                       const RecordedParameter& addresses) {
-    std::string bytes = parameter.bytes;
-    for (const auto& [at, address] : addresses.addresses) {
-      std::fill_n(bytes.begin() + at, 8, '\0');
-    }
-    return bytes;
-  }
-
-  static std::string shown(const std::string& kernel) { return one_line(kernel, 100); }
 
   /// Every address of a step.
   static std::vector<RecordedAddress> addresses_of(const RecordedStep& step) {
@@ -541,7 +169,7 @@ class PlanMaker {
     if (address.managed) return Error{"uses managed memory"};
     if (address.memory_type != device_memory) return Error{"uses memory of the host"};
     if (device_ && *device_ != address.device) return Error{"uses several devices"};
-    const Place place = place_of(first(), address.address);
+    const RecordedPlace place = place_of(first(), address.address);
     if (!place.tensor.empty()) {
       return BytesArgument::Address{at, place.tensor, place.offset};
     }
@@ -629,7 +257,7 @@ class PlanMaker {
   }
 
   Result<Ok> add_launch(const RecordedLaunch& recorded) {
-    const std::string where = "kernel " + shown(recorded.kernel) + ": ";
+    const std::string where = "kernel " + shown_kernel(recorded.kernel) + ": ";
     KernelLaunch launch;
     launch.kernel = recorded.kernel;
     Result<int> module = module_of(recorded);
@@ -766,7 +394,7 @@ class PlanMaker {
       launch->module = own;
       own_is_used = true;
     }
-    if (own_is_used) used_.push_back({Language::cuda, copy_source});
+    if (own_is_used) used_.push_back({Language::cuda, copy_kernels});
     if (used_.size() > most_modules) {
       return Error{"uses " + std::to_string(used_.size()) + " modules; expected at most " +
                    std::to_string(most_modules)};
@@ -774,8 +402,6 @@ class PlanMaker {
     set_code(program_, std::move(used_));
     return std::move(program_);
   }
-
-  static constexpr std::size_t max_padded_shown = 8;
 
   struct Range {
     std::string name;
@@ -787,12 +413,11 @@ class PlanMaker {
   const ModuleBytes& module_bytes_;
   const Problem& problem_;
   std::array<std::vector<RecordedStep>, 2> steps_;
+  CallComparison comparison_{recording_, steps_};
   std::map<std::int64_t, Range> workspaces_;  ///< by the allocation's address
   std::map<std::string, LoadedModule> loaded_;
   std::vector<Code> used_;
   std::optional<int> device_;
-  std::size_t differing_bytes_ = 0;
-  std::vector<std::string> padded_;  ///< where they are; not all, if there are many
   Program program_;
 };
 

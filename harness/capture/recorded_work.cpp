@@ -1,0 +1,92 @@
+#include "harness/capture/recorded_work.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "harness/capture/driver_calls.h"
+
+namespace rekernel {
+
+namespace {
+
+/// CUgraphNodeType: recordings are read on machines without CUDA, too.
+constexpr int empty_node = 5;
+
+/// The nodes one after the other, where the edges leave no choice.
+Result<std::vector<std::size_t>> order_of(const RecordedGraph& graph) {
+  std::vector<std::set<std::size_t>> before(graph.nodes.size());
+  for (const auto& [from, to] : graph.edges) before[to].insert(from);
+  std::vector<std::size_t> order;
+  std::set<std::size_t> left;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) left.insert(i);
+  while (!left.empty()) {
+    std::vector<std::size_t> ready;
+    for (const std::size_t i : left) {
+      if (before[i].empty()) ready.push_back(i);
+    }
+    if (ready.size() != 1) return Error{"launches a graph whose nodes may overlap"};
+    left.erase(ready.front());
+    for (std::set<std::size_t>& waits : before) waits.erase(ready.front());
+    order.push_back(ready.front());
+  }
+  return order;
+}
+
+Result<Ok> expand(const RecordedCall& call, const RecordedGraphLaunch& launch,
+                  const RecordedStep& step, std::vector<RecordedStep>& work) {
+  const auto found = call.graphs.find(launch.graph);
+  if (found == call.graphs.end()) return Error{"launches a graph that was not seen being made"};
+  Result<std::vector<std::size_t>> order = order_of(found->second);
+  if (!order) return order.error();
+  for (const std::size_t i : *order) {
+    RecordedStep node = found->second.nodes[i];
+    if (const auto* other = std::get_if<RecordedOther>(&node.what)) {
+      if (other->node_type == empty_node) continue;
+      return Error{"launches a graph with a node of type " + std::to_string(other->node_type) +
+                   "; expected kernels, memsets and copies within the device"};
+    }
+    node.stream = step.stream;
+    node.thread = step.thread;
+    work.push_back(std::move(node));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<std::vector<RecordedStep>> work_of(const RecordedCall& call) {
+  std::vector<RecordedStep> work;
+  for (const RecordedStep& step : call.steps) {
+    const std::string_view name = plain_name(step.name);
+    if (std::holds_alternative<RecordedOther>(step.what)) {
+      if (leaves_no_trace(name)) continue;
+      return Error{std::string(name) + " " + reason_against(name)};
+    }
+    if (step.error != 0) {
+      return Error{std::string(name) + " failed with CUDA error " + std::to_string(step.error)};
+    }
+    if (!work.empty() && step.stream != work.front().stream) {
+      return Error{"works in several streams; expected one"};
+    }
+    if (!work.empty() && step.thread != work.front().thread) {
+      return Error{"works from several threads; expected one"};
+    }
+    if (const auto* graph = std::get_if<RecordedGraphLaunch>(&step.what)) {
+      Result<Ok> expanded = expand(call, *graph, step, work);
+      if (!expanded) return expanded.error();
+    } else {
+      work.push_back(step);
+    }
+  }
+  const bool any = std::any_of(work.begin(), work.end(), [](const RecordedStep& step) {
+    return std::holds_alternative<RecordedLaunch>(step.what);
+  });
+  if (!any) return Error{"launches no kernel inside of the call"};
+  return work;
+}
+
+}  // namespace rekernel

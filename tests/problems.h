@@ -18,4 +18,18 @@ inline Problem sized_problem(std::string_view id, const Sizes& sizes = {}) {
   return std::move(*sized);
 }
 
+/// A problem whose truth is a program's.
+inline Problem program_problem() {
+  Result<Problem> problem = parse_problem(
+      R"json({"schema": 1, "id": "of_program", "title": "sums", "axes": {"rows": 4},
+              "inputs": {"x": {"dtype": "f32", "shape": ["rows"], "draw": {"normal": [0, 1]}}},
+              "outputs": {"y": {"dtype": "f32", "shape": ["rows"]}},
+              "program": {"form": "flashinfer", "text": "def run(x):\n    return x.cumsum(0)\n",
+                          "arguments": ["x"], "parameters": {}},
+              "tolerance": "fp32"})json",
+      "of_program.json", "of_program", "tests");
+  if (!problem) throw std::invalid_argument(problem.error().message);
+  return std::move(*problem);
+}
+
 }  // namespace rekernel

@@ -198,10 +198,14 @@ std::string problem_page(const Problem& problem, const std::vector<std::string>&
     text += labelled(
         "source", problem.source.benchmark + ", number " + std::to_string(problem.source.number));
   }
-  for (const std::string& statement : problem.formula) {
-    text += labelled(&statement == &problem.formula.front() ? "definition" : "", statement);
+  if (problem.program) {
+    text += "\nprogram, which gives the truth in float64\n" + quoted_lines(problem.program->text);
+  } else {
+    for (const std::string& statement : problem.formula) {
+      text += labelled(&statement == &problem.formula.front() ? "definition" : "", statement);
+    }
+    text += labelled("PyTorch", problem.pytorch);
   }
-  text += labelled("PyTorch", problem.pytorch);
   text += "\ntensors, row-major\n";
   for (const Tensor& tensor : problem.tensors) text += tensor_line(tensor);
   text += "\nproblem.h\n" + quoted_lines(problem_header(problem)) + "\n";

@@ -150,11 +150,20 @@ std::string tensor_line(const Tensor& tensor) {
   return line + "\n";
 }
 
+/// A problem without a definition has no correct kernel to start from: its program says what to
+/// compute.
+std::string program_text(const TruthProgram& program) {
+  return "What is to be computed, this program says, in Python with PyTorch. Its parameters and "
+         "inputs are the tensors above; the truth is what it gives in float64:\n```python\n" +
+         program.text + (program.text.ends_with('\n') ? "" : "\n") + "```\n";
+}
+
 std::string problem_text(const Problem& problem, const std::vector<std::string>& references) {
   std::string text = problem.id + ": " + problem.title + ".\nTensors, row-major:\n";
   for (const Tensor& tensor : problem.tensors) text += tensor_line(tensor);
   text += "The header problem.h, which kernel.cu can include:\n```cuda\n" +
           problem_header(problem) + "```\n";
+  if (problem.program) text += program_text(*problem.program);
   const Tolerance& tolerance = problem.tolerance;
   text += "Correct means that every element satisfies, against a float64 truth: |error| <= " +
           rounded(tolerance.absolute) + " + " + rounded(tolerance.relative) +
@@ -165,9 +174,11 @@ std::string problem_text(const Problem& problem, const std::vector<std::string>&
       "The time is that of the whole plan, from the first launch to the end of the last, with a "
       "cold L2 cache and new input values for every sample. The median counts";
   if (!references.empty()) text += ", beside that of " + references.front();
-  text += ".\nInputs and output together are " + std::to_string(problem.min_bytes) +
-          " bytes; the definition takes " + std::to_string(problem.operations) + " operations.\n";
-  return text;
+  text += ".\nInputs and output together are " + std::to_string(problem.min_bytes) + " bytes";
+  if (!problem.program) {
+    text += "; the definition takes " + std::to_string(problem.operations) + " operations";
+  }
+  return text + ".\n";
 }
 
 std::string device_text(const DeviceFacts& device) {

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "harness/problems/catalog.h"
+#include "tests/problems.h"
 
 namespace rekernel {
 namespace {
@@ -45,6 +46,12 @@ TEST(ProblemPage, HasTheFastestThatPassedAndTheReferences) {
   EXPECT_GT(devices.back().speed_of_light_ns, 0);
   EXPECT_EQ(devices.back().ceiling_ns, 0);
   EXPECT_EQ(devices.back().kernel_ns, 0);
+}
+
+TEST(ProblemPage, ShowsAProgramAsItIsWritten) {
+  const std::string page = problem_page(program_problem(), {}, {}, {});
+  EXPECT_NE(page.find("  | def run(x):\n  |     return x.cumsum(0)\n"), std::string::npos) << page;
+  EXPECT_EQ(page.find("PyTorch     "), std::string::npos) << page;
 }
 
 TEST(ProblemPage, AnswersHowFastItCouldBeAndHowFastPytorchIs) {

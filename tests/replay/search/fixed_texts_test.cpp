@@ -5,6 +5,7 @@
 #include "harness/compile/compile.h"
 #include "harness/problems/catalog.h"
 #include "replay/search/reply.h"
+#include "tests/problems.h"
 #include "tests/replay/fakes.h"
 
 namespace rekernel {
@@ -20,6 +21,12 @@ TEST(ProblemText, TellsTheDefinitionsWorkAndNoBound) {
                       "137438953472 operations.\n"),
             std::string::npos)
       << text;
+}
+
+TEST(ProblemText, ShowsAProgramThatStandsInPlaceOfADefinition) {
+  const std::string text = problem_text(program_problem(), {});
+  EXPECT_TRUE(mentions(text, "```python\ndef run(x):\n    return x.cumsum(0)\n```\n")) << text;
+  EXPECT_FALSE(mentions(text, "operations")) << text;
 }
 
 TEST(FormatText, SpeaksOfWhatTheTargetHas) {

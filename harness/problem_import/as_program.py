@@ -27,10 +27,11 @@ def tensors_of(model):
 
 def argument_names(program, model, count):
     """What forward() or run() calls its arguments."""
-    of = getattr(model, "run", None) or model.forward
+    of = model.run if isinstance(program, FlashInfer) else model.forward
     given = [one.name for one in inspect.signature(of).parameters.values()
              if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return given[:count] + [f"input_{i}" for i in range(len(given), count)]
+    names = given[:count] + [f"input_{i}" for i in range(len(given), count)]
+    return [f"{name}_in" if name in RESERVED or name.startswith("output") else name for name in names]
 
 
 def inputs_shown(program, model, inputs, draws):

@@ -86,7 +86,7 @@ def make_up():
         {"memset": "counters", "value": 7, "offset_bytes": 16, "bytes": 100},
         {"memset": "counters", "value": 255, "offset_bytes": 4000},
         {"kernel": "all", "grid": [{"per_sm": 5}, 2, 3], "block": [8, 4, 2], "cluster": [7, 1, 1],
-         "programmatic_launch": True, "args": ["x", "y", *scalars, {"tensor_map": map_of_x}, "counters"]},
+         "programmatic_launch": True, "shared_memory_carveout": 60, "args": ["x", "y", *scalars, {"tensor_map": map_of_x}, "counters"]},
         {"kernel": "none", "grid": [{"per_sm": 30}], "block": [32], "cooperative": True, "args": []}]
     made = SCRATCH / "candidates/softmax/made_up"
     made.mkdir(parents=True)
@@ -261,6 +261,8 @@ def expected_calls(kernel):
             attributes.append([2, [1]])
         if step.get("programmatic_launch") and i > 0:
             attributes.append([6, [1]])
+        if "shared_memory_carveout" in step:
+            attributes.append([14, [step["shared_memory_carveout"]]])
         arguments = []
         for one in step["args"]:
             if isinstance(one, str):
@@ -390,8 +392,8 @@ class PyTorch(Cpp):
             tensor = sizes_of(kernel)["inputs"][0]
             shape = tensor["shape"]
             self.assertEqual(self.refused(kernel, larger=1),
-                             f"{name_of(kernel)}: {tensor['name']} is {text_of([shape[0] + 1, *shape[1:]])}; "
-                             f"this kernel was made for {text_of(shape)}")
+                             f"{name_of(kernel)}: {tensor['name']} is {(shape[0] + 1, *shape[1:])}; "
+                             f"this kernel was made for {tuple(shape)}")
 
     def test_an_address_between_is_refused(self):
         self.assertEqual(self.refused("softmax/cluster_with_prefetch", offset=16),

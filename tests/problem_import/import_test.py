@@ -74,9 +74,9 @@ class Programs(Into):
                                      text=True)
             self.assertEqual(checked.returncode, 0, checked.stderr)
         made = json.loads((self.folder / "sorted_network.json").read_text())
-        self.assertEqual(made["program"]["arguments"], ["x", None, "order"])
-        self.assertEqual(made["program"]["draws"], ["order"])
-        self.assertEqual(made["inputs"]["order"], {"dtype": "i64", "shape": [64], "draw": {"integers": [0, 64]}})
+        self.assertEqual(made["program"]["arguments"], ["x", None, "output_in"])
+        self.assertEqual(made["program"]["draws"], ["output_in"])
+        self.assertEqual(made["inputs"]["output_in"], {"dtype": "i64", "shape": [64], "draw": {"integers": [0, 64]}})
         self.assertEqual(made["program"]["parameters"]["norm_running_var"], "norm.running_var")
         self.assertEqual([one["dtype"] for one in made["outputs"].values()], ["f32", "i64"])
 

@@ -38,6 +38,7 @@ json::object full_plan() {
       {"memset": "zcounters", "value": 255},
       {"kernel": "k", "grid": [{"per_sm": 2}, 3, 4], "block": [32, 4, 2], "cluster": [2, 3],
        "dynamic_shared_bytes": 232448, "cooperative": true, "programmatic_launch": true,
+       "shared_memory_carveout": 60,
        "args": ["x", "partial", {"i32": -2147483648}, {"u32": 4294967295},
                 {"i64": -9223372036854775808}, {"u64": 18446744073709551615}, {"f32": 0.1},
                 {"f64": 0.1}, {"f32": -3},
@@ -117,6 +118,7 @@ TEST(Candidate, EveryKeyIsRead) {
   EXPECT_EQ(launch.cluster, (std::array<std::int64_t, 3>{2, 3, 1}));
   EXPECT_TRUE(launch.cooperative);
   EXPECT_TRUE(launch.programmatic_launch);
+  EXPECT_EQ(launch.shared_memory_carveout, 60);
   EXPECT_EQ(std::get<ScalarArgument>(launch.args[2]), ScalarArgument(INT32_MIN));
   EXPECT_EQ(std::get<ScalarArgument>(launch.args[3]), ScalarArgument(UINT32_MAX));
   EXPECT_EQ(std::get<ScalarArgument>(launch.args[4]), ScalarArgument(INT64_MIN));
@@ -181,10 +183,11 @@ TEST(Candidate, MessagesNamePlaceAndExpectation) {
             place.substr(0, place.size() - 2) +
                 ": unknown key \"author\"; known: schema, problem, name, idea, arch, origin, "
                 "compile, workspace, launches");
-  EXPECT_EQ(small_error("/launches/0/gird", "1"),
-            place +
-                "launches[0]: unknown key \"gird\"; known: when, kernel, grid, block, cluster, "
-                "dynamic_shared_bytes, cooperative, programmatic_launch, args");
+  EXPECT_EQ(
+      small_error("/launches/0/gird", "1"),
+      place +
+          "launches[0]: unknown key \"gird\"; known: when, kernel, grid, block, cluster, "
+          "dynamic_shared_bytes, cooperative, programmatic_launch, shared_memory_carveout, args");
   EXPECT_EQ(small_error("/launches/0/grid", "[1, -3]"),
             place + "launches[0].grid[1]: expected an integer from 1 to 65535, got -3");
   EXPECT_EQ(small_error("/launches/0/args/0", "\"z\""),
@@ -287,6 +290,7 @@ TEST(Candidate, HostileSmallPlansAreRefused) {
       {"/launches/0/dynamic_shared_bytes", "-1"},
       {"/launches/0/cooperative", "1"},
       {"/launches/0/programmatic_launch", "true"},
+      {"/launches/0/shared_memory_carveout", "101"},
       {"/launches/0/args", "\"x\""},
       {"/launches/0/args/0", "7"},
       {"/launches/0/args/0", "null"},
@@ -419,6 +423,7 @@ TEST(CandidateHash, CoversWhatRunsAndNothingElse) {
       {"/launches/1/dynamic_shared_bytes", "0"},
       {"/launches/1/cooperative", "false"},
       {"/launches/1/programmatic_launch", "false"},
+      {"/launches/1/shared_memory_carveout", "0"},
       {"/launches/1/args/0", "\"y\""},
       {"/launches/1/args/2", "{\"i32\": 5}"},
       {"/launches/1/args/2", "{\"u32\": 5}"},

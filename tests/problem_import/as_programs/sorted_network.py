@@ -13,11 +13,11 @@ class Model(nn.Module):
         self.linear = nn.Linear(count, count)
         self.norm = nn.BatchNorm1d(count)
 
-    def forward(self, x, limit, order):
+    def forward(self, x, limit, output):
         y = self.norm(self.linear(x))
         if y.sum() > limit:
-            return y, order
-        return torch.sort(y, dim=1)[0], order[order]
+            return y, output
+        return torch.sort(y, dim=1)[0], output[output]
 
 
 def get_inputs():

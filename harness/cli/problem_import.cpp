@@ -36,8 +36,8 @@ Page problem_import_page() {
                      "folder for ID.json")("id", text_value("ID"),
                                            "its id; after the file by default")(
           "workload", text_value("FILE", {Names::file}),
-          "of a Definition: workloads (JSON lines), whose first gives the variable axes")(
-          "axis", list_value("NAME=N"), "of a Definition: a variable axis")(
+          "of a Definition: workloads (JSON lines), whose first gives the variable axes and the "
+          "scalars")("axis", list_value("NAME=N"), "of a Definition: a variable axis")(
           "as-program", po::bool_switch(),
           "let the program itself give the truth, also where its operators have a definition")(
           "deadline", whole_number(1, 86400, "seconds")->default_value(120),
@@ -46,8 +46,9 @@ Page problem_import_page() {
   return page;
 }
 
-Result<std::map<std::string, std::int64_t>> given_axes(const ParsedArguments& parsed) {
-  std::map<std::string, std::int64_t> axes;
+/// What a workload and the command line give a Definition.
+Result<Workload> given_workload(const ParsedArguments& parsed) {
+  Workload given;
   if (parsed.has("workload")) {
     const Result<std::string> text = read_file(parsed.get<std::string>("file"));
     if (!text) return text.error();
@@ -58,11 +59,11 @@ Result<std::map<std::string, std::int64_t>> given_axes(const ParsedArguments& pa
     JsonReader reader(parsed.get<std::string>("file"), *definition);
     const std::string name = reader.required("name").string(200);
     if (auto error = reader.error()) return *error;
-    auto found = workload_axes(parsed.get<std::string>("workload"), name);
+    auto found = first_workload(parsed.get<std::string>("workload"), name);
     if (!found) return found.error();
-    axes = *std::move(found);
+    given = *std::move(found);
   }
-  if (!parsed.has("axis")) return axes;
+  if (!parsed.has("axis")) return given;
   for (const std::string& word : parsed.get<std::vector<std::string>>("axis")) {
     const std::size_t sign = word.find('=');
     const std::string digits = sign == std::string::npos ? "" : word.substr(sign + 1);
@@ -71,9 +72,9 @@ Result<std::map<std::string, std::int64_t>> given_axes(const ParsedArguments& pa
         digits.find_first_not_of("0123456789") != std::string::npos) {
       return Error{"--axis " + word + ": expected NAME=N with a whole number from 1 up"};
     }
-    axes[word.substr(0, sign)] = std::stoll(digits);
+    given.axes[word.substr(0, sign)] = std::stoll(digits);
   }
-  return axes;
+  return given;
 }
 
 std::string agreement_text(const ImportedProblem& made) {
@@ -139,9 +140,10 @@ int problem_import_command(const Arguments& arguments) {
   if (!fs::is_regular_file(request.file, failure)) {
     return bad_input({request.file.string() + ": no such file"});
   }
-  auto axes = given_axes(parsed);
-  if (!axes) return bad_input(axes.error());
-  request.axes = *std::move(axes);
+  auto given = given_workload(parsed);
+  if (!given) return bad_input(given.error());
+  request.axes = std::move(given->axes);
+  request.scalars = std::move(given->scalars);
   if (!pytorch_is_installed()) return bad_input({"python3 here cannot import torch"});
   Progress progress;
   progress.show("tracing " + request.file.string() + " …");

@@ -144,6 +144,8 @@ def as_program(request, why):
         model, inputs = program.build()
         if any(not isinstance(one, (torch.Tensor, int, float, bool, type(None))) for one in inputs):
             raise Refused("get_inputs: expected tensors and numbers")
+        if request["kind"] == "flashinfer" and any(not isinstance(one, torch.Tensor) for one in inputs):
+            raise Refused(f"{why}; and a program with scalars of a workload is no problem yet")
         entries, arguments = inputs_shown(program, model, inputs, draws)
     made = outputs_made(request, program, model, inputs)
     if len(entries) > 32:

@@ -225,8 +225,7 @@ bool is_flashinfer_definition(const std::string& text) {
   return object && object->contains("reference") && object->contains("axes");
 }
 
-Result<std::map<std::string, std::int64_t>> workload_axes(const fs::path& file,
-                                                          const std::string& definition) {
+Result<Workload> first_workload(const fs::path& file, const std::string& definition) {
   const Result<std::string> text = read_file(file);
   if (!text) return text.error();
   std::istringstream lines(*text);
@@ -238,12 +237,20 @@ Result<std::map<std::string, std::int64_t>> workload_axes(const fs::path& file,
     if (!value) return value.error();
     JsonReader reader(where, *value);
     const std::string of = reader.required("definition").string(200);
-    std::map<std::string, std::int64_t> axes;
-    for (auto& [name, field] : reader.required("workload").required("axes").entries(64)) {
-      axes[name] = field.integer(1, std::int64_t{1} << 40);
+    Workload found;
+    JsonReader workload = reader.required("workload");
+    for (auto& [name, field] : workload.required("axes").entries(64)) {
+      found.axes[name] = field.integer(1, std::int64_t{1} << 40);
+    }
+    if (auto inputs = workload.optional("inputs")) {
+      for (auto& [name, field] : inputs->entries(64)) {
+        if (field.required("type").string(64) == "scalar") {
+          found.scalars[name] = field.required("value").real();
+        }
+      }
     }
     if (auto error = reader.error()) return *error;
-    if (of == definition) return axes;
+    if (of == definition) return found;
   }
   return Error{file.string() + ": no workload for '" + definition + "'"};
 }
@@ -280,12 +287,15 @@ Result<ImportedProblem> import_problem(const ImportRequest& request) {
   const bool flashinfer = is_flashinfer_definition(*program);
   json::object axes;
   for (const auto& [name, size] : request.axes) axes[name] = size;
+  json::object scalars;
+  for (const auto& [name, value] : request.scalars) scalars[name] = value;
   const Result<Answer> answer = traced({{"kind", flashinfer ? "flashinfer" : "kernelbench"},
                                         {"path", request.file.filename().string()},
                                         {"text", *program},
                                         {"id", id},
                                         {"title", request.file.stem().string()},
                                         {"axes", std::move(axes)},
+                                        {"scalars", std::move(scalars)},
                                         {"as_program", request.as_program}},
                                        request);
   if (!answer) return answer.error();

@@ -20,6 +20,7 @@ struct ImportRequest {
   std::filesystem::path file;
   std::string id;                            ///< of the problem; empty: after the file
   std::map<std::string, std::int64_t> axes;  ///< of a Definition: its variable axes
+  std::map<std::string, double> scalars;     ///< of a Definition: inputs that are numbers
   bool as_program = false;  ///< the program gives the truth, whatever the language can say
   std::chrono::seconds deadline{120};
 };
@@ -47,10 +48,14 @@ std::string import_digest();
 /// Whether the text is a Definition of FlashInfer's.
 bool is_flashinfer_definition(const std::string& text);
 
-/// The axes of a workload in a file of FlashInfer's (JSON, a line each): the first that is for this
-/// definition.
-Result<std::map<std::string, std::int64_t>> workload_axes(const std::filesystem::path& file,
-                                                          const std::string& definition);
+/// What a workload of FlashInfer's gives a definition.
+struct Workload {
+  std::map<std::string, std::int64_t> axes;
+  std::map<std::string, double> scalars;
+};
+
+/// The first workload in a file (JSON, a line each) that is for this definition.
+Result<Workload> first_workload(const std::filesystem::path& file, const std::string& definition);
 
 /// "19_ReLU.py" → "relu": what a problem may be called.
 std::string id_after(const std::filesystem::path& file);

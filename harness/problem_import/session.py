@@ -41,7 +41,7 @@ class FlashInfer:
     """The `run` of a definition, at a workload's axes; smaller ones are its variable axes made smaller."""
 
     def __init__(self, request, cap=None):
-        self.definition = json.loads(request["text"])
+        self.definition, self.scalars = json.loads(request["text"]), request.get("scalars", {})
         self.axes = {}
         for name, axis_value in self.definition["axes"].items():
             own = axis_value.get("value", request["axes"].get(name))
@@ -67,7 +67,10 @@ class FlashInfer:
         inputs = []
         for name, spec in self.definition["inputs"].items():
             if spec["shape"] is None:
-                raise Refused(f"input '{name}': a scalar has no translation")
+                if name not in self.scalars:
+                    raise Refused(f"input '{name}' is a scalar: expected --workload FILE, whose first workload gives it")
+                inputs.append(self.scalars[name])
+                continue
             dtype = getattr(torch, spec["dtype"])
             if not dtype.is_floating_point:
                 raise Refused(f"input '{name}': what integers of a workload may be is not known")
@@ -102,11 +105,12 @@ def traced(request, cap=None):
     for name, spec in placeholders.items():
         kind = spec.kind.name
         tensor = next(user) if kind == "USER_INPUT" else tensors.get(spec.target)
+        user_name = next(user_names) if kind == "USER_INPUT" else None
         if kind == "USER_INPUT" and not isinstance(tensor, torch.Tensor):
             continue  # a number is a part of the model
         if tensor is None:
             raise Refused(f"a tensor of fixed values inside of the model ('{spec.target}') has no translation")
-        shown_name = next(user_names) or name if kind == "USER_INPUT" else spec.target.replace(".", "_")
+        shown_name = user_name or name if kind == "USER_INPUT" else spec.target.replace(".", "_")
         graph_inputs.append({"placeholder": name, "name": shown_name, "target": spec.target, "kind": kind.lower(),
                              "shape": list(tensor.shape), "dtype": type_name(tensor.dtype),
                              **filled(draws, tensor, kind)})

@@ -95,6 +95,15 @@ class Programs(Into):
         self.assertEqual(made["axes"], {"rows": 320, "inner": 128, "columns": 96})
         self.assertEqual(made["definition"], ["c[i, j] = (sum(k) a[i, k] * b[j, k]) * 0.5"])
 
+    def test_a_scalar_is_a_workloads(self):
+        definition = HERE / "scaled_definition.json"
+        self.refused("input 'scale' is a scalar", definition, "--axis", "rows=64")
+        outcome = run(definition, "--workload", HERE / "workloads.jsonl", "--into", self.folder)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        made = json.loads((self.folder / "scaled_definition.json").read_text())
+        self.assertEqual(list(made["inputs"]), ["x"])
+        self.assertEqual(made["definition"], ["y[i, j] = x[i, j] * 0.125"])
+
     def test_bad_programs(self):
         programs = sorted((HERE / "bad").glob("*.py"))
         self.assertEqual([one.stem for one in programs], sorted(COMPLAINTS))

@@ -21,19 +21,20 @@ TEST(ImportedId, IsAnIdentifierAfterTheFile) {
   EXPECT_LE(id_after(std::string(300, 'a') + ".py").size(), 64u);
 }
 
-TEST(Workloads, GiveTheAxesOfTheirDefinition) {
+TEST(Workloads, GiveAxesAndScalarsToTheirDefinition) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "workloads.jsonl";
   std::ofstream(path) << R"({"definition": "a", "workload": {"axes": {"n": 3}}}
 
-{"definition": "b", "workload": {"axes": {"n": 5, "m": 7}}}
+{"definition": "b", "workload": {"axes": {"n": 5, "m": 7}, "inputs": {"x": {"type": "random"}, "s": {"type": "scalar", "value": 0.5}}}}
 )";
-  const auto found = workload_axes(path, "b");
+  const auto found = first_workload(path, "b");
   ASSERT_TRUE(found.ok()) << found.error().message;
-  EXPECT_EQ(*found, (std::map<std::string, std::int64_t>{{"m", 7}, {"n", 5}}));
-  EXPECT_EQ(workload_axes(path, "c").error().message, path.string() + ": no workload for 'c'");
+  EXPECT_EQ(found->axes, (std::map<std::string, std::int64_t>{{"m", 7}, {"n", 5}}));
+  EXPECT_EQ(found->scalars, (std::map<std::string, double>{{"s", 0.5}}));
+  EXPECT_EQ(first_workload(path, "c").error().message, path.string() + ": no workload for 'c'");
   std::ofstream(path) << R"({"definition": "a", "workload": {"axes": {"n": 0}}})";
-  const auto bad = workload_axes(path, "a");
+  const auto bad = first_workload(path, "a");
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().message.find(path.string() + ": line 1: "), 0u) << bad.error().message;
 }

@@ -83,4 +83,7 @@ if __name__ == "__main__":
     if subprocess.run(["python3", "-c", "import torch"], capture_output=True).returncode:
         print("skipped: python3 here cannot import torch")
         sys.exit(77)
+    if not pathlib.Path("/dev/nvidiactl").exists():
+        print("skipped: no GPU")
+        sys.exit(77)
     unittest.main()

@@ -83,13 +83,13 @@ Evaluation with_missing_headline(Evaluation evaluation, const BenchOptions& opti
 
 Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOptions& options) {
   BenchProgress progress(candidates.size());
+  const bool strangers =
+      std::any_of(candidates.begin(), candidates.end(),
+                  [](const Candidate& one) { return is_strangers(*find_problem(one.problem)); });
   std::vector<BenchPlace> places;
   for (const int device : options.devices) {
     BenchPlace& place = places.emplace_back(BenchPlace{device, nullptr, nullptr});
     if (options.pytorch) {
-      const bool strangers = std::any_of(
-          candidates.begin(), candidates.end(),
-          [](const Candidate& one) { return is_strangers(*find_problem(one.problem)); });
       auto spawned = PytorchProcess::spawn(whose_text(strangers));
       if (!spawned) return spawned.error();
       place.pytorch = std::move(*spawned);

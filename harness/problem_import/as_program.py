@@ -125,7 +125,7 @@ def run_watched(model, inputs):
         return outputs_of(model(*inputs))
 
 
-def outputs_made(request, program, model, inputs):
+def outputs_made(request, program, inputs):
     """Without memory where that can be; else really, where what is computed depends on values."""
     try:
         with draws_of_fakes():
@@ -147,7 +147,7 @@ def as_program(request, why):
         if request["kind"] == "flashinfer" and any(not isinstance(one, torch.Tensor) for one in inputs):
             raise Refused(f"{why}; and a program with scalars of a workload is no problem yet")
         entries, arguments = inputs_shown(program, model, inputs, draws)
-    made = outputs_made(request, program, model, inputs)
+    made = outputs_made(request, program, inputs)
     if len(entries) > 32:
         raise Refused(f"{len(entries)} inputs and parameters: expected at most 32 ({why})")
     elements = sum(math.prod(one["shape"]) for one in entries)

@@ -27,6 +27,16 @@ std::size_t references_timed(const Bench& bench) {
 /// Which rows stand in a table: those of the published problems, or the others.
 enum class Rows { published, others };
 
+Result<std::vector<Bench>> loaded_benches(const std::filesystem::path& root) {
+  std::vector<Bench> benches;
+  for (const std::filesystem::path& path : recorded_benches(root)) {
+    Result<Bench> bench = load_record(root, path);
+    if (!bench) return bench.error();
+    benches.push_back(std::move(*bench));
+  }
+  return benches;
+}
+
 Bench chosen_rows(Bench bench, Rows rows) {
   std::erase_if(bench.rows, [&](const BenchRow& row) {
     const Problem* problem = find_problem(row.problem);
@@ -36,21 +46,16 @@ Bench chosen_rows(Bench bench, Rows rows) {
   return bench;
 }
 
-Result<std::string> result_tables(const std::filesystem::path& root, Rows rows) {
-  Result<std::map<std::string, PublishedFigures>> published = load_published(root);
-  if (!published) return published.error();
+std::string result_tables(const std::vector<Bench>& all,
+                          const std::map<std::string, PublishedFigures>& published, Rows rows) {
   std::vector<Bench> benches;
-  for (const std::filesystem::path& path : recorded_benches(root)) {
-    Result<Bench> bench = load_record(root, path);
-    if (!bench) return bench.error();
-    benches.push_back(chosen_rows(std::move(*bench), rows));
-  }
+  for (const Bench& bench : all) benches.push_back(chosen_rows(bench, rows));
   // First the device on which the kernels were timed beside most.
   std::ranges::stable_sort(benches, std::ranges::greater(), references_timed);
   std::string text;
   for (const Bench& bench : benches) {
     if (bench.rows.empty()) continue;
-    text += "\n" + to_markdown(bench_table(bench, *published)) + "\n" +
+    text += "\n" + to_markdown(bench_table(bench, published)) + "\n" +
             markdown_text(bench_caption(bench)) + ".\n";
   }
   return text + "\n";
@@ -61,11 +66,12 @@ Result<std::string> result_tables(const std::filesystem::path& root, Rows rows) 
 Result<std::string> generated_readme(const std::filesystem::path& root) {
   Result<std::string> readme = read_file(root / "README.md");
   if (!readme) return readme.error();
-  Result<std::string> tables = result_tables(root, Rows::published);
-  if (!tables) return tables.error();
-  const Result<std::string> others = result_tables(root, Rows::others);
-  if (!others) return others.error();
-  Result<Ok> replaced = replace_section(*readme, "results", *tables, "README.md");
+  const Result<std::map<std::string, PublishedFigures>> published = load_published(root);
+  if (!published) return published.error();
+  const Result<std::vector<Bench>> benches = loaded_benches(root);
+  if (!benches) return benches.error();
+  Result<Ok> replaced = replace_section(
+      *readme, "results", result_tables(*benches, *published, Rows::published), "README.md");
   if (!replaced) return replaced.error();
   Result<std::vector<ReplayedSearch>> runs = published_runs(root);
   if (!runs) return runs.error();
@@ -76,7 +82,8 @@ Result<std::string> generated_readme(const std::filesystem::path& root) {
   if (!studies) return studies.error();
   replaced = replace_section(*readme, "studies", studies_markdown(*studies), "README.md");
   if (!replaced) return replaced.error();
-  replaced = replace_section(*readme, "other-results", *others, "README.md");
+  replaced = replace_section(*readme, "other-results",
+                             result_tables(*benches, *published, Rows::others), "README.md");
   if (!replaced) return replaced.error();
   return readme;
 }

@@ -17,7 +17,6 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/process/sandbox.h"
 
 namespace rekernel {
 
@@ -158,52 +157,27 @@ ValuesInMemory values_in_memory(const Problem& problem, StoredInputs inputs) {
 Result<std::unique_ptr<AgreementProcess>> AgreementProcess::start(Place place, int device) {
   FileDescriptor memory(::memfd_create("rekernel-values", MFD_CLOEXEC));
   if (!memory.is_open()) return system_failure("memfd");
-  int ends[2], stop[2];
+  int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return system_failure("socketpair");
   }
   FileDescriptor ours(ends[0]), theirs(ends[1]);
-  if (::pipe2(stop, O_CLOEXEC) != 0) return system_failure("pipe");
-  FileDescriptor watched(stop[0]), stopper(stop[1]);
-
-  ChildCommand command;
-  command.arguments = {"/usr/bin/env",
-                       "python3",
-                       "-c",
-                       std::string(shared_script) + own_script,
-                       std::to_string(first_inherited_descriptor),
-                       std::to_string(first_inherited_descriptor + 1),
-                       place == Place::gpu ? "cuda" : "cpu"};
-  constexpr int threads = 64;
-  command.deadline = lifetime;
-  command.limits.processor_time = threads * lifetime;
-  command.limits.file_bytes = std::int64_t{1} << 30;
-  command.limits.open_files = 4096;
-  command.stop = watched.get();
-  command.inherited = {theirs.release(), ::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0)};
+  Result<SandboxedPython> python = SandboxedPython::start(
+      {.script = std::string(shared_script) + own_script,
+       .arguments = {std::to_string(first_inherited_descriptor),
+                     std::to_string(first_inherited_descriptor + 1),
+                     place == Place::gpu ? "cuda" : "cpu"},
+       .descriptors = {theirs.release(), ::fcntl(memory.get(), F_DUPFD_CLOEXEC, 0)},
+       .file_bytes = std::int64_t{1} << 30,
+       .lifetime = lifetime,
+       .devices = place == Place::gpu ? SandboxDevices::gpu : SandboxDevices::none,
+       .additions = additions(place, device)});
+  if (!python) return Error{"PyTorch: " + python.error().message};
   return std::unique_ptr<AgreementProcess>(
-      new AgreementProcess(std::move(command), place, device, std::move(ours), std::move(memory),
-                           std::move(watched), std::move(stopper)));
+      new AgreementProcess(std::move(ours), std::move(memory), std::move(*python)));
 }
 
-AgreementProcess::AgreementProcess(ChildCommand command, Place place, int device,
-                                   FileDescriptor socket, FileDescriptor memory,
-                                   FileDescriptor watched, FileDescriptor stop)
-    : socket_(std::move(socket)),
-      memory_(std::move(memory)),
-      watched_(std::move(watched)),
-      stop_(std::move(stop)),
-      outcome_(std::async(std::launch::async, [command = std::move(command), place, device] {
-        return run_sandboxed(command,
-                             place == Place::gpu ? SandboxDevices::gpu : SandboxDevices::none,
-                             additions(place, device));
-      })) {}
-
-AgreementProcess::~AgreementProcess() {
-  socket_.close();
-  stop_.close();
-  unmap();
-}
+AgreementProcess::~AgreementProcess() { unmap(); }
 
 void AgreementProcess::unmap() {
   if (!mapped_.empty()) ::munmap(mapped_.data(), mapped_.size());
@@ -267,7 +241,7 @@ Result<std::string> AgreementProcess::ask(const std::string& line, std::chrono::
 /// Why it ended, from its last words.
 Error AgreementProcess::ended() {
   socket_.close();
-  const Result<ChildOutcome> outcome = outcome_.get();
+  const Result<ChildOutcome> outcome = python_.outcome();
   if (!outcome) return {"PyTorch: " + outcome.error().message};
   const bool killed = outcome->end == ChildOutcome::End::signalled;
   const std::string how = killed ? "ended by signal " + std::to_string(outcome->code)

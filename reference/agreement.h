@@ -4,17 +4,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/base/file_descriptor.h"
-#include "harness/process/isolate.h"
 #include "ops/problem.h"
 #include "ops/result.h"
+#include "reference/sandboxed_python.h"
 
 namespace rekernel {
 
@@ -74,18 +74,16 @@ class AgreementProcess {
                                          std::chrono::seconds deadline);
 
  private:
-  AgreementProcess(ChildCommand command, Place place, int device, FileDescriptor socket,
-                   FileDescriptor memory, FileDescriptor watched, FileDescriptor stop);
+  AgreementProcess(FileDescriptor socket, FileDescriptor memory, SandboxedPython python)
+      : socket_(std::move(socket)), memory_(std::move(memory)), python_(std::move(python)) {}
   void unmap();
   Result<std::string> ask(const std::string& line, std::chrono::seconds deadline);
   Error ended();
 
   FileDescriptor socket_;
   FileDescriptor memory_;
-  FileDescriptor watched_;  ///< the child's end of the pipe
-  FileDescriptor stop_;
+  SandboxedPython python_;
   std::span<std::byte> mapped_;
-  std::future<Result<ChildOutcome>> outcome_;
 };
 
 /// The same of values on the host.

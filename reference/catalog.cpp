@@ -75,8 +75,10 @@ Names names_of(const Reduction&) { return {{"cudnn_reduction", "cuDNN reduction"
 Names names_of(const Activation&) { return {{"cudnn_activation", "cuDNN activation"}}; }
 
 Names names_of(const Attention& attention) {
-  return {{"cudnn_attention", std::string("cuDNN ") + (attention.causal ? "causal " : "") +
-                                  "attention, " + (attention.type == DType::f16 ? "FP16" : "BF16") +
+  std::string title = "cuDNN ";
+  if (attention.causal) title += attention.window > 0 ? "sliding-window " : "causal ";
+  title += attention.lengths.empty() ? "attention" : "attention with lengths";
+  return {{"cudnn_attention", title + (attention.type == DType::f16 ? ", FP16" : ", BF16") +
                                   " with FP32 accumulation"}};
 }
 

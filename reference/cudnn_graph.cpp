@@ -296,9 +296,14 @@ void CudnnGraph::reduce(cudnnReduceTensorOp_t reduction, Tensor x, Tensor y) {
   operation.finalize("reduction operation");
 }
 
-void CudnnGraph::matmul(Tensor a, Tensor b, Tensor c) {
+void CudnnGraph::matmul(Tensor a, Tensor b, Tensor c, const std::optional<Lengths>& lengths,
+                        LengthsOf keys) {
   BackendDescriptor& function = parts_.emplace_back(*target_.api, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   function.set_type(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
+  if (lengths && keys == LengthsOf::columns) {
+    const double padding = 0;
+    function.set(CUDNN_ATTR_MATMUL_PADDING_VALUE, CUDNN_TYPE_DOUBLE, 1, &padding);
+  }
   function.finalize("matrix product");
 
   BackendDescriptor& operation = add_operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
@@ -306,6 +311,14 @@ void CudnnGraph::matmul(Tensor a, Tensor b, Tensor c) {
   operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_ADESC, values_[a].descriptor);
   operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_BDESC, values_[b].descriptor);
   operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_CDESC, values_[c].descriptor);
+  if (lengths) {
+    operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
+                             values_[lengths->rows].descriptor);
+    operation.set_descriptor(keys == LengthsOf::columns
+                                 ? CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC
+                                 : CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
+                             values_[lengths->keys].descriptor);
+  }
   operation.finalize("matrix product operation");
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,7 +112,14 @@ class CudnnGraph {
   /// y[…] = the index along `axis`
   void index(std::int64_t axis, Tensor x, Tensor y);
   void reduce(cudnnReduceTensorOp_t operation, Tensor x, Tensor y);
-  void matmul(Tensor a, Tensor b, Tensor c);
+  /// How many rows and columns of A · Bᵀ count, in device memory: i32 (batch, 1, 1, 1).
+  struct Lengths {
+    Tensor rows, keys;
+  };
+  /// What of a product the keys are: the columns of C, or what is summed over.
+  enum class LengthsOf { columns, inner };
+  void matmul(Tensor a, Tensor b, Tensor c, const std::optional<Lengths>& lengths = std::nullopt,
+              LengthsOf keys = LengthsOf::columns);
   /// Layer normalisation over the extents in which `scale` is not 1. `mean` and `inverse_deviation`
   /// are written in the training phase only.
   void layer_norm(cudnnBackendNormFwdPhase_t phase, Tensor x, Tensor scale, Tensor bias,

@@ -22,8 +22,6 @@ constexpr char script[] =
 
 }  // namespace
 
-const char* truth_script() { return script; }
-
 int run_truth_worker() {
   see_own_gpu_alone();
   const std::string socket = std::to_string(first_served_descriptor);

@@ -9,7 +9,4 @@ namespace rekernel {
 /// is no python3: the exit status.
 int run_truth_worker();
 
-/// What it runs, for a test without a GPU.
-const char* truth_script();
-
 }  // namespace rekernel

@@ -108,29 +108,20 @@ Result<std::unique_ptr<PytorchProcess>> PytorchProcess::spawn(WhoseText text) {
 
 /// It finds the socket and the file for standard error where a child of the sandbox does.
 Result<Ok> PytorchProcess::start_in_sandbox(FileDescriptor theirs) {
-  int stop[2];
-  if (::pipe2(stop, O_CLOEXEC) != 0) {
-    return Error{std::string("PyTorch: pipe: ") + std::strerror(errno)};
-  }
-  watched_ = FileDescriptor(stop[0]);
-  stop_ = FileDescriptor(stop[1]);
   const std::string socket = std::to_string(first_inherited_descriptor);
   const std::string redirect = "import os\nfor end in (0, 1): os.dup2(" + socket +
                                ", end)\nos.dup2(" + std::to_string(first_inherited_descriptor + 1) +
                                ", 2)\n";
-  ChildCommand command;
-  command.arguments = {"/usr/bin/env", "python3", "-c", redirect + script};
-  constexpr std::chrono::hours lifetime{24};
-  constexpr int threads = 64;
-  command.deadline = lifetime;
-  command.limits.processor_time = threads * std::chrono::seconds(lifetime);
-  command.limits.file_bytes = std::int64_t{1} << 32;
-  command.limits.open_files = 4096;
-  command.stop = watched_.get();
-  command.inherited = {theirs.release(), ::fcntl(errors_.get(), F_DUPFD_CLOEXEC, 0)};
-  outcome_ = std::async(std::launch::async, [command = std::move(command)] {
-    return run_sandboxed(command, SandboxDevices::gpu, python_additions());
-  });
+  Result<SandboxedPython> python = SandboxedPython::start(
+      {.script = redirect + script,
+       .arguments = {},
+       .descriptors = {theirs.release(), ::fcntl(errors_.get(), F_DUPFD_CLOEXEC, 0)},
+       .file_bytes = std::int64_t{1} << 32,
+       .lifetime = std::chrono::hours(24),
+       .devices = SandboxDevices::gpu,
+       .additions = python_additions()});
+  if (!python) return Error{"PyTorch: " + python.error().message};
+  sandboxed_ = std::move(*python);
   return Ok{};
 }
 
@@ -158,7 +149,6 @@ Result<Ok> PytorchProcess::start_alone(const FileDescriptor& theirs) {
 }
 
 PytorchProcess::~PytorchProcess() {
-  stop_.close();
   if (pid_ < 0) return;
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);

@@ -5,8 +5,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,9 +15,9 @@
 #include "harness/base/file_descriptor.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/reference_source.h"
-#include "harness/process/isolate.h"
 #include "ops/problem.h"
 #include "ops/result.h"
+#include "reference/sandboxed_python.h"
 
 namespace rekernel {
 
@@ -53,10 +53,8 @@ class PytorchProcess : public ExternalSession {
   Result<Ok> start_alone(const FileDescriptor& theirs);
   Result<Ok> start_in_sandbox(FileDescriptor theirs);
 
-  pid_t pid_ = -1;  ///< of one that runs alone
-  FileDescriptor watched_;
-  FileDescriptor stop_;  ///< of one in the sandbox
-  std::future<Result<ChildOutcome>> outcome_;
+  pid_t pid_ = -1;                            ///< of one that runs alone
+  std::optional<SandboxedPython> sandboxed_;  ///< the other kind
   FileDescriptor socket_;
   FileDescriptor errors_;
 };

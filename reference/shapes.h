@@ -112,12 +112,15 @@ struct Activation {
 };
 
 /// softmax(scale · Q Kᵀ) V, heads apart. A key's head serves heads / key_heads queries' heads.
+/// Tensors of queries may lack the axis of queries where there is one query.
 struct Attention {
   DType type = DType::f16;
   std::string q, k, v, o;
   std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, head_dim = 1;
   double scale = 1;
-  bool causal = false;  ///< query i sees the keys up to i
+  bool causal = false;      ///< query i sees the keys up to i
+  std::int64_t window = 0;  ///< of causal: and the last `window` of them alone; 0: all
+  std::string lengths;      ///< i32 (batch): how many keys are seen, at least 1; empty: all
 };
 
 using LibraryShape = std::variant<MatrixProduct, Convolution, Pooling, Softmax, LayerNorm,

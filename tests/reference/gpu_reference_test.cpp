@@ -62,7 +62,9 @@ constexpr const char* of_each_kind[] = {"matmul_batched",
                                         "mean_middle",
                                         "max_middle",
                                         "elu",
-                                        "swish"};
+                                        "swish",
+                                        "attention_sliding_window_bf16",
+                                        "attention_decode_gqa_bf16"};
 
 std::vector<ReferenceInfo> some_references() {
   std::vector<ReferenceInfo> some;

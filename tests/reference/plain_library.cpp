@@ -270,6 +270,8 @@ struct PlainLibrary {
       double total = 0, sum = 0;
       for (std::int64_t j = 0; j < attention.keys; ++j) {
         if (attention.causal && j > place[2]) continue;
+        if (attention.window > 0 && j <= place[2] - attention.window) continue;
+        if (!attention.lengths.empty() && j >= input(attention.lengths).at(place[0])) continue;
         double score = 0;
         for (std::int64_t d = 0; d < attention.head_dim; ++d) {
           score += at(attention.q, of_q, {place[0], place[1], place[2], d}) *

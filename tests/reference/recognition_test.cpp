@@ -33,8 +33,10 @@ const Ids convolutions = {"cudnn_fp32", "cudnn_tf32"};
 const std::map<std::string, Ids>& expected_references() {
   static const std::map<std::string, Ids> table = [] {
     std::map<std::string, Ids> all = {
+        {"attention_decode_gqa_bf16", {"cudnn_attention"}},
         {"attention_fp16", {"cudnn_attention"}},
         {"attention_fp16_causal", {"cudnn_attention"}},
+        {"attention_sliding_window_bf16", {"cudnn_attention"}},
         {"avg_pool1d", {"cudnn_pooling"}},
         {"avg_pool2d", {"cudnn_pooling"}},
         {"avg_pool3d", {"cudnn_pooling"}},
@@ -125,8 +127,6 @@ const std::map<std::string, std::string>& reasons_for_none() {
       {"max_pool3d", "cuDNN's pooling has no dilation"},
       {"conv_separable2d", "two convolutions, one after the other"},
       {"attention_fp32", "cuDNN's attention takes types of 16 bits"},
-      {"attention_sliding_window_bf16", "a window that is no causal mask"},
-      {"attention_decode_gqa_bf16", "lengths are values"},
       {"groupnorm", "weights by channel, statistics by group"},
       {"rmsnorm", "over the channels, which lie apart"},
       {"rmsnorm_residual_bf16", "two outputs"},
@@ -289,6 +289,50 @@ TEST(Recognition, AttentionSharesKeysAmongHeads) {
   EXPECT_EQ(attention.key_heads, 3);
   EXPECT_EQ(difference(shared, shapes[0], host_inputs(shared, 5)), "");
   EXPECT_EQ(ids_of(problem_of(tensors, statements("h % 3"))), Ids{});
+}
+
+TEST(Recognition, AttentionMayLookBackByAWindow) {
+  const std::vector<Tensor> tensors = {
+      input("q", {2, 2, 9, 8}, DType::f16), input("k", {2, 2, 9, 8}, DType::f16),
+      input("v", {2, 2, 9, 8}, DType::f16), output({2, 2, 9, 8}, DType::f16)};
+  const auto statements = [](const std::string& seen) {
+    return std::vector<std::string>{"s[b, h, i, j] = sum(d) q[b, h, i, d] * k[b, h, j, d]",
+                                    "m[b, h, i] = max(j : " + seen + ") s[b, h, i, j]",
+                                    "w[b, h, i, j] = exp(s[b, h, i, j] - m[b, h, i])",
+                                    "y[b, h, i, d] = (sum(j : " + seen +
+                                        ") w[b, h, i, j] * v[b, h, j, d]) / (sum(j : " + seen +
+                                        ") w[b, h, i, j])"};
+  };
+  // A window has a size that the definition names.
+  Problem problem = problem_of(tensors, statements("j <= i and j > i - 8"));
+  const std::vector<LibraryShape> shapes = shapes_of(problem);
+  ASSERT_EQ(shapes.size(), 1u);
+  const Attention& attention = std::get<Attention>(shapes[0]);
+  EXPECT_TRUE(attention.causal);
+  EXPECT_EQ(attention.window, 8);
+  EXPECT_EQ(difference(problem, shapes[0], host_inputs(problem, 5)), "");
+  EXPECT_EQ(ids_of(problem_of(tensors, statements("j <= i and j >= i - 8"))), Ids{});
+}
+
+TEST(Recognition, AttentionMayHaveLengths) {
+  const std::vector<Tensor> tensors = {input("q", {3, 4, 8}, DType::bf16),
+                                       input("k", {3, 2, 7, 8}, DType::bf16),
+                                       input("v", {3, 2, 7, 8}, DType::bf16),
+                                       input("n", {3}, DType::i32), output({3, 4, 8}, DType::bf16)};
+  const auto statements = [](const std::string& seen) {
+    return std::vector<std::string>{
+        "s[b, h, j] = 0.5 * sum(d) q[b, h, d] * k[b, h // 2, j, d]",
+        "m[b, h] = max(j : " + seen + ") s[b, h, j]",
+        "w[b, h, j] = where(" + seen + ", exp(s[b, h, j] - m[b, h]), 0)",
+        "y[b, h, d] = (sum(j) w[b, h, j] * v[b, h // 2, j, d]) / (sum(j) w[b, h, j])"};
+  };
+  const std::vector<LibraryShape> shapes = shapes_of(problem_of(tensors, statements("j < n[b]")));
+  ASSERT_EQ(shapes.size(), 1u);
+  const Attention& attention = std::get<Attention>(shapes[0]);
+  EXPECT_EQ(attention.lengths, "n");
+  EXPECT_EQ(attention.queries, 1);
+  EXPECT_FALSE(attention.causal);
+  EXPECT_EQ(ids_of(problem_of(tensors, statements("j <= n[b]"))), Ids{});
 }
 
 TEST(Recognition, DefinitionsThatGrowAreGivenUp) {

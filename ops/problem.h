@@ -78,6 +78,8 @@ struct Tensor {
   Distribution distribution;  ///< of an input
   bool is_made = false;  ///< of an input: `Problem::making` or `program` changes what was drawn
   Comparison comparison = Comparison::close;  ///< of an output
+  /// Of an input: how much of it a method has to read on average, where values decide.
+  double read_share = 1;
 
   std::int64_t elements() const;
   std::int64_t bytes() const { return elements() * size_in_bytes(dtype); }
@@ -152,7 +154,8 @@ struct Problem {
   std::vector<StressCase> stress_cases;
   std::vector<Invariant> invariants;
 
-  std::int64_t min_bytes = 0;  ///< each input read once, each output written once
+  /// Each input read once, or its share, each output written once.
+  std::int64_t min_bytes = 0;
   /// The bytes that no method can do without: where which elements are read depends on values, or
   /// not all of them are read, a tensor counts as nothing.
   std::int64_t least_bytes = 0;

@@ -223,6 +223,12 @@ class ProblemReader {
     if (role == Role::input) {
       tensor.distribution = read_draw(field.required("draw"), tensor.dtype);
       narrow(info, tensor.distribution);
+      if (auto share = field.optional("read_share")) {
+        tensor.read_share = real(*share).value_or(1);
+        if (!failed() && !(tensor.read_share > 0 && tensor.read_share <= 1)) {
+          share->expect("a share above 0 and up to 1");
+        }
+      }
     }
     field.no_other_keys();
     if (failed()) return;
@@ -649,9 +655,8 @@ class ProblemReader {
       return static_cast<std::int64_t>(std::min(value, 9e18));
     };
     for (const Tensor& tensor : problem_.tensors) {
-      problem_.min_bytes += tensor.bytes();
-      const bool is_needed =
-          tensor.role == Role::output || definition::is_read_whole(scope_, tensor.name);
+      problem_.min_bytes += whole(tensor.read_share * static_cast<double>(tensor.bytes()));
+      const bool is_needed = definition::share_needed(scope_, tensor.name) == 1;
       if (is_needed && !tensor.is_made) problem_.least_bytes += tensor.bytes();
     }
     problem_.operations =

@@ -28,6 +28,13 @@ bool is_of_indices_alone(const Expression& e) {
   return alone;
 }
 
+/// A read at plain indices.
+bool is_plain(const Expression& e) {
+  return e.op == Operator::read &&
+         std::all_of(e.operands.begin(), e.operands.end(),
+                     [](const Expression& place) { return place.op == Operator::name; });
+}
+
 using Places = std::map<std::string, double, std::less<>>;
 
 /// The value of an expression of indices, which have these values, axes and constants.
@@ -116,6 +123,23 @@ class Share {
   Places places_;
 };
 
+/// The same of a conjunction, without its parts on values. Parts that have no index in common are
+/// independent of each other.
+double share_of(const Expression& condition, const Extents& extents, const Definition& definition) {
+  double product = 1;
+  bool apart = true;
+  std::set<std::string> seen;
+  for (const Expression* part : conjuncts(condition)) {
+    if (!is_of_indices_alone(*part)) continue;
+    product *= Share(*part, extents, definition).value();
+    for (const auto& [name, extent] : extents) {
+      if (mentions(*part, name)) apart &= seen.insert(name).second;
+    }
+  }
+  return apart || !is_of_indices_alone(condition) ? product
+                                                  : Share(condition, extents, definition).value();
+}
+
 /// Operations of one evaluation of an expression, conditions counted by their share.
 class Counter {
  public:
@@ -136,7 +160,7 @@ class Counter {
       cost.worst_statement = number;
     }
     if (!contraction_) return;
-    cost.matrix_operations += elements_ * matrix_terms_ * 2.0;
+    cost.matrix_operations += elements_ * matrix_terms_ * matrix_share_ * 2.0;
     cost.fewest_matrix_operations += fewest();
   }
 
@@ -159,7 +183,7 @@ class Counter {
         return of_reduction(e, share);
       case Operator::call: {
         if (e.name == "where" && is_of_indices_alone(e.operands[0])) {
-          const double held = Share(e.operands[0], extents_, definition_).value();
+          const double held = share_of(e.operands[0], extents_, definition_);
           return held * of(e.operands[1], share * held) +
                  (1 - held) * of(e.operands[2], share * (1 - held));
         }
@@ -182,13 +206,12 @@ class Counter {
       extents_[index.name] = index.extent;
       terms *= static_cast<double>(index.extent);
     }
-    if (e.operands.size() > 1) {
-      for (const Expression* part : conjuncts(e.operands[1])) {
-        if (is_of_indices_alone(*part)) terms *= Share(*part, extents_, definition_).value();
-      }
-    }
+    if (e.operands.size() > 1) terms *= share_of(e.operands[1], extents_, definition_);
     const double result = terms * (1.0 + of(e.operands[0], share * terms));
-    if (contraction_ && contraction_->sum == &e) matrix_terms_ = terms * share;
+    if (contraction_ && contraction_->sum == &e) {
+      matrix_terms_ = terms;
+      matrix_share_ = share;
+    }
     for (const Index& index : e.indices) extents_.erase(index.name);
     return result;
   }
@@ -197,7 +220,10 @@ class Counter {
   /// subscript with an index of the left side, Winograd's leaves one of each stride.
   double fewest() const {
     const Contraction& c = *contraction_;
-    double operations = elements_ * matrix_terms_ * 2.0;
+    // Where both are less than 1, it is the same mask, or one within the other.
+    const double share =
+        std::min(matrix_share_, share_needed(definition_, checked_.statement.name));
+    double operations = elements_ * matrix_terms_ * share * 2.0;
     bool plain = c.sum->operands.size() == 1;
     for (const Index& index : c.sum->indices) {
       const std::optional<std::int64_t> shared = shares_of_tap(index);
@@ -219,12 +245,6 @@ class Counter {
     for (double block = least; block / 2 >= smallest_block; block /= 2)
       operations = std::floor(operations / 8) * 7;
     return operations;
-  }
-
-  static bool is_plain(const Expression& factor) {
-    if (factor.op != Operator::read) return false;
-    return std::all_of(factor.operands.begin(), factor.operands.end(),
-                       [](const Expression& place) { return place.op == Operator::name; });
   }
 
   bool depends_on_values() const {
@@ -280,6 +300,7 @@ class Counter {
   Extents extents_;
   double elements_ = 1;
   double matrix_terms_ = 0;
+  double matrix_share_ = 1;  ///< of the elements, for which the sum is taken at all
 };
 
 void collect_factors(const Expression& e, std::vector<const Expression*>& factors) {
@@ -455,39 +476,56 @@ bool reaches_all(const Expression& place, std::int64_t extent, const Extents& ex
 
 }  // namespace
 
-bool is_read_whole(const Definition& definition, const std::string& input) {
-  const TensorInfo& tensor = *definition.find(input);
-  const auto& statements = definition.statements();
+double share_needed(const Definition& definition, const std::string& name) {
+  const TensorInfo& tensor = *definition.find(name);
+  if (tensor.role == TensorInfo::Role::output) return 1;
+  double best = 0;
+  bool is_read = false;
   // Backwards from what reads the result: what is not certainly used makes nothing certain.
-  for (const CheckedStatement& checked : statements) {
-    const std::string& name = checked.statement.name;
-    if (name == input || !mentions(checked.statement.right, input)) continue;
-    bool whole = false;
+  for (const CheckedStatement& checked : definition.statements()) {
+    const std::string& reader = checked.statement.name;
+    if (reader == name || !mentions(checked.statement.right, name)) continue;
+    is_read = true;
+    double most = 0;
     Extents extents;
     for (const Index& index : checked.statement.indices) extents[index.name] = index.extent;
     for_each(checked.statement.right, [&](const Expression& e) {
       for (const Index& index : e.indices) extents[index.name] = index.extent;
     });
-    const std::function<void(const Expression&)> look = [&](const Expression& e) {
-      if (e.op == Operator::read && e.name == input) {
+    /// Of the places at which a condition holds; nobody knows how often one on values does.
+    const auto held = [&](const Expression& condition) {
+      return is_of_indices_alone(condition) ? share_of(condition, extents, definition) : 0.0;
+    };
+    const std::function<void(const Expression&, double)> look = [&](const Expression& e,
+                                                                    double share) {
+      if (share <= most) return;
+      if (e.op == Operator::read && e.name == name) {
         std::set<std::string> taken;
-        bool each = !whole;
+        bool each = share == 1 || is_plain(e);  // elsewhere places may be had more than once
         for (std::size_t i = 0; each && i < tensor.extents.size(); ++i) {
           each = reaches_all(e.operands[i], tensor.extents[i], extents, definition, taken);
         }
-        whole |= each;
+        if (each) most = share;
       }
-      // In a choice only the condition is certain, in a reduction under a condition neither.
-      if (e.op == Operator::call && e.name == "where") return look(e.operands[0]);
-      if (e.op == Operator::reduction && e.operands.size() > 1) return look(e.operands[1]);
-      for (const Expression& operand : e.operands) look(operand);
+      if (e.op == Operator::call && e.name == "where") {
+        const double first = held(e.operands[0]);
+        look(e.operands[0], share);
+        look(e.operands[1], share * first);
+        if (is_of_indices_alone(e.operands[0])) look(e.operands[2], share * (1 - first));
+        return;
+      }
+      if (e.op == Operator::reduction && e.operands.size() > 1) {
+        look(e.operands[1], share);
+        return look(e.operands[0], share * held(e.operands[1]));
+      }
+      for (const Expression& operand : e.operands) look(operand, share);
     };
     // A scan reads all of its terms for some element.
-    look(checked.scan ? checked.statement.right.operands[0] : checked.statement.right);
-    const bool is_output = definition.find(name)->role == TensorInfo::Role::output;
-    if (whole && (is_output || is_read_whole(definition, name))) return true;
+    look(checked.scan ? checked.statement.right.operands[0] : checked.statement.right, 1);
+    if (most > best) best = std::max(best, most * share_needed(definition, reader));
   }
-  return false;
+  // A result that nothing reads yet is what is asked for.
+  return is_read || tensor.role == TensorInfo::Role::input ? best : 1;
 }
 
 }  // namespace rekernel::definition

@@ -18,7 +18,7 @@ struct Cost {
   /// Those of contractions, two for each term: what a matrix unit can do.
   double matrix_operations = 0;
   /// The fewest with which a method is known to give the same contractions (Strassen's,
-  /// Winograd's).
+  /// Winograd's), as far as their elements are needed.
   double fewest_matrix_operations = 0;
   /// The most operations of a single statement, and which it is.
   double worst = 0;
@@ -40,8 +40,8 @@ struct Contraction {
 /// The only contraction of a statement, if it has one, and no other reduction beside it.
 std::optional<Contraction> contraction_of(const CheckedStatement& checked);
 
-/// Bytes that no method can do without reading: of the inputs of which every element is certainly
-/// read, whatever the values are.
-bool is_read_whole(const Definition& definition, const std::string& input);
+/// A share of a tensor's elements, at most that which outputs certainly depend on, whatever the
+/// values are: conditions on indices leave their share, conditions on values nothing.
+double share_needed(const Definition& definition, const std::string& tensor);
 
 }  // namespace rekernel::definition

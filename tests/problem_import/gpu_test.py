@@ -27,7 +27,7 @@ class OnAGpu(unittest.TestCase):
 
     def imported(self, name, *options):
         into = self.folder / ("_".join(["of", name, *options]))
-        into.mkdir()
+        into.mkdir(parents=True)
         self.done("problem", "import", HERE / f"{name}.py", "--into", into, *options)
         return into / f"{pathlib.Path(name).name}.json"
 

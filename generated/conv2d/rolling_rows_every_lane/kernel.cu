@@ -10,10 +10,33 @@
 // A thread block computes half of the filters, with three consumer warps, for a contiguous strip of output
 // rows; two of them share a multiprocessor. A producer warp brings the input through registers into a ring
 // of block rows.
+//
+// That is for the sizes of the problem itself, whose constants stand below. Other sizes have a kernel of their own,
+// at the end.
 
 #include <cuda_fp16.h>
 
 #include "problem.h"
+
+namespace at_own_sizes {
+
+namespace problem {
+inline constexpr int batch = 100;
+inline constexpr int in_channels = 3;
+inline constexpr int height = 224;
+inline constexpr int width = 224;
+inline constexpr int filters = 96;
+inline constexpr int kernel = 11;
+inline constexpr int stride = 4;
+inline constexpr int padding = 2;
+inline constexpr int out_height = 55;
+inline constexpr int out_width = 55;
+inline constexpr double bound = 0.0524863881081478;
+inline constexpr int input_elements = 15052800;
+inline constexpr int weight_elements = 34848;
+inline constexpr int bias_elements = 96;
+inline constexpr int output_elements = 29040000;
+}  // namespace problem
 
 #ifndef RING
 #define RING 10
@@ -443,4 +466,34 @@ extern "C" __global__ void __launch_bounds__(threads, 2)
       to += out_width;
     }
   } while (strip.next_image());
+}
+
+}  // namespace at_own_sizes
+
+// ── Any other size ───────────────────────────────────────────────────────────────────────────────────
+
+// A thread an element.
+extern "C" __global__ void __launch_bounds__(256)
+    convolve_any_size(const float* input, const float* weight, const float* bias, float* output) {
+  using namespace problem;
+  const long long element = 256ll * blockIdx.x + threadIdx.x;
+  if (element >= output_elements) return;
+  const int q = static_cast<int>(element % out_width);
+  const int p = static_cast<int>(element / out_width % out_height);
+  const int f = static_cast<int>(element / (1ll * out_width * out_height) % filters);
+  const int n = static_cast<int>(element / (1ll * out_width * out_height * filters));
+  float sum = bias[f];
+  for (int c = 0; c < in_channels; ++c) {
+    for (int r = 0; r < problem::kernel; ++r) {
+      const int y = p * stride + r - padding;
+      if (y < 0 || y >= height) continue;
+      const float* row = input + ((1ll * n * in_channels + c) * height + y) * width;
+      const float* taps = weight + ((1ll * f * in_channels + c) * problem::kernel + r) * problem::kernel;
+      for (int s = 0; s < problem::kernel; ++s) {
+        const int x = q * stride + s - padding;
+        if (x >= 0 && x < width) sum += row[x] * taps[s];
+      }
+    }
+  }
+  output[element] = sum;
 }

@@ -11,10 +11,37 @@
 // A thread block computes half of the filters, with three consumer warps, for a contiguous strip of pooled
 // rows; two of them share a multiprocessor. A fourth warp, the mover, brings the input through registers
 // into a ring of block rows, and while its loads are under way it scales results and writes them out.
+//
+// That is for the sizes of the problem itself, whose constants stand below. Other sizes have a kernel of their own,
+// at the end.
 
 #include <cuda_fp16.h>
 
 #include "problem.h"
+
+namespace at_own_sizes {
+
+namespace problem {
+inline constexpr int batch = 100;
+inline constexpr int in_channels = 3;
+inline constexpr int height = 224;
+inline constexpr int width = 224;
+inline constexpr int filters = 96;
+inline constexpr int kernel = 11;
+inline constexpr int stride = 4;
+inline constexpr int padding = 2;
+inline constexpr int out_height = 55;
+inline constexpr int out_width = 55;
+inline constexpr int pool_kernel = 3;
+inline constexpr int pool_stride = 2;
+inline constexpr int pooled_height = 27;
+inline constexpr int pooled_width = 27;
+inline constexpr double bound = 0.0524863881081478;
+inline constexpr int input_elements = 15052800;
+inline constexpr int weight_elements = 34848;
+inline constexpr int bias_elements = 96;
+inline constexpr int output_elements = 6998400;
+}  // namespace problem
 
 #ifndef RING
 #define RING 12
@@ -498,4 +525,42 @@ extern "C" __global__ void __launch_bounds__(threads, 2)
       out.advance();
     }
   } while (strip.next_image());
+}
+
+}  // namespace at_own_sizes
+
+// ── Any other size ───────────────────────────────────────────────────────────────────────────────────
+
+// A thread an element of the result: the largest of the convolution in its window, and zero.
+extern "C" __global__ void __launch_bounds__(256)
+    pool_any_size(const float* input, const float* weight, const float* bias, float* output) {
+  using namespace problem;
+  const long long element = 256ll * blockIdx.x + threadIdx.x;
+  if (element >= output_elements) return;
+  const int across = static_cast<int>(element % pooled_width);
+  const int down = static_cast<int>(element / pooled_width % pooled_height);
+  const int f = static_cast<int>(element / (1ll * pooled_width * pooled_height) % filters);
+  const int n = static_cast<int>(element / (1ll * pooled_width * pooled_height * filters));
+  float largest = 0.0f;
+  for (int window = 0; window < pool_kernel * pool_kernel; ++window) {
+    const int p = down * pool_stride + window / pool_kernel;
+    const int q = across * pool_stride + window % pool_kernel;
+    float sum = bias[f];
+    for (int c = 0; c < in_channels; ++c) {
+      for (int r = 0; r < problem::kernel; ++r) {
+        const int y = p * stride + r - padding;
+        if (y < 0 || y >= height) continue;
+        const float* row = input + ((1ll * n * in_channels + c) * height + y) * width;
+        const float* taps =
+            weight + ((1ll * f * in_channels + c) * problem::kernel + r) * problem::kernel;
+        for (int s = 0; s < problem::kernel; ++s) {
+          const int x = q * stride + s - padding;
+          if (x >= 0 && x < width) sum += row[x] * taps[s];
+        }
+      }
+    }
+    // A NaN stays one.
+    largest = sum > largest || sum != sum ? sum : largest;
+  }
+  output[element] = largest;
 }

@@ -8,8 +8,26 @@
 // exchanges the moments. A thread reads only what it has copied itself, so no barrier is needed.
 //
 // On any smaller grid the features are swept twice: upwards for the moments, downwards for the rest.
+//
+// That is for the sizes of the problem itself, whose constants stand below. Other sizes have a kernel of their own,
+// at the end.
 
 #include "problem.h"
+
+namespace at_own_sizes {
+
+namespace problem {
+inline constexpr int batch = 16;
+inline constexpr int channels = 64;
+inline constexpr int height = 256;
+inline constexpr int width = 256;
+inline constexpr int features = 4194304;
+inline constexpr double eps = 1e-05;
+inline constexpr int x_elements = 67108864;
+inline constexpr int weight_elements = 4194304;
+inline constexpr int bias_elements = 4194304;
+inline constexpr int y_elements = 67108864;
+}  // namespace problem
 
 namespace {
 
@@ -710,5 +728,44 @@ extern "C" __global__ void __launch_bounds__(threads, 2)
              reinterpret_cast<float4*>(memory + offset_norm), moments_bar, norm_bar);
   } else {
     resident(x, weight, bias, y, memory, moments_bar, norm_bar);
+  }
+}
+
+}  // namespace at_own_sizes
+
+// ── Any other size ───────────────────────────────────────────────────────────────────────────────────
+
+/// The sum of a value of each of 512 threads, in all of them.
+__device__ float over_block(float value) {
+  __shared__ float of_warp[16];
+  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  float result = 0.0f;
+  for (int warp = 0; warp < 16; ++warp) result += of_warp[warp];
+  return result;
+}
+
+// A block a row: its mean, then the sum of squared distances from it, then the result.
+extern "C" __global__ void __launch_bounds__(512)
+    layernorm_of_any_row(const float* x, const float* weight, const float* bias, float* y) {
+  const long long first = 1ll * blockIdx.x * problem::features;
+  float sum = 0.0f;
+  for (int i = threadIdx.x; i < problem::features; i += 512) sum += x[first + i];
+  const float rough = over_block(sum) / problem::features;
+  // The mean of what is left, which is small: no digits are lost at large means.
+  float rest = 0.0f;
+  for (int i = threadIdx.x; i < problem::features; i += 512) rest += x[first + i] - rough;
+  const float mean = rough + over_block(rest) / problem::features;
+  float squares = 0.0f;
+  for (int i = threadIdx.x; i < problem::features; i += 512) {
+    const float distance = x[first + i] - mean;
+    squares += distance * distance;
+  }
+  const float variance = over_block(squares) / problem::features;
+  const float scale = 1.0f / sqrtf(variance + static_cast<float>(problem::eps));
+  for (int i = threadIdx.x; i < problem::features; i += 512) {
+    y[first + i] = (x[first + i] - mean) * scale * weight[i] + bias[i];
   }
 }

@@ -19,9 +19,24 @@
 //    block of 8 warps computes 128 x 256 of C, a warp 64 x 64, from a ring of four slots; the loops are
 //    unrolled over the slots. Of the two warps on each scheduler only one copies, so that they fall out of
 //    step: one multiplies while the other one stands in the queue of copies.
+//
+// That is for the sizes of the problem itself, whose constants stand below. Other sizes have a kernel of their own,
+// at the end.
+
 #include <cuda_fp16.h>
 
 #include "problem.h"
+
+namespace at_own_sizes {
+
+namespace problem {
+inline constexpr int m = 4096;
+inline constexpr int n = 4096;
+inline constexpr int k = 4096;
+inline constexpr int a_elements = 16777216;
+inline constexpr int b_elements = 16777216;
+inline constexpr int c_elements = 16777216;
+}  // namespace problem
 
 namespace {
 
@@ -505,4 +520,38 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
   multiply_steps(sum, fragments, copier, copies, shared, a_lane_offset, b_lane_offset, integer_steps,
                  k_steps);
   store_tile(c + warp_row * problem::n + first_column + warp_n * 64, sum, exponents + warp_row, lane);
+}
+
+}  // namespace at_own_sizes
+
+// ── Any other size ───────────────────────────────────────────────────────────────────────────────────
+
+// A block computes 32 x 32 elements with FP32 sums, from tiles in shared memory that end in zeros.
+extern "C" __global__ void __launch_bounds__(256) product_of_any_size(const float* a, const float* b, float* c) {
+  __shared__ float left[32][33], right[32][33];
+  const int column = threadIdx.x % 32;
+  const int first = threadIdx.x / 32;  // of four rows, eight apart
+  const long long block_row = 32ll * blockIdx.y, block_column = 32ll * blockIdx.x;
+  float sum[4] = {};
+  for (int from = 0; from < problem::k; from += 32) {
+    for (int i = 0; i < 4; ++i) {
+      const int row = first + 8 * i;
+      const bool has_left = block_row + row < problem::m && from + column < problem::k;
+      const bool has_right = from + row < problem::k && block_column + column < problem::n;
+      left[row][column] = has_left ? (a[(block_row + row) * problem::k + from + column]) : 0.0f;
+      right[row][column] =
+          has_right ? (b[1ll * (from + row) * problem::n + block_column + column]) : 0.0f;
+    }
+    __syncthreads();
+    for (int l = 0; l < 32; ++l) {
+      for (int i = 0; i < 4; ++i) sum[i] += left[first + 8 * i][l] * right[l][column];
+    }
+    __syncthreads();
+  }
+  for (int i = 0; i < 4; ++i) {
+    const long long row = block_row + first + 8 * i;
+    if (row < problem::m && block_column + column < problem::n) {
+      c[row * problem::n + block_column + column] = (sum[i]);
+    }
+  }
 }

@@ -3,8 +3,20 @@
 // multiprocessor walks over the rows; as soon as a piece of the current row is written, the same
 // piece of the next row is requested into its place, so that reads and writes overlap. Loads and
 // stores carry no cache hints: L2 collects and drains whole lines best in its own order.
+//
+// That is for the sizes of the problem itself, whose constants stand below. Other sizes have a kernel of their own,
+// at the end.
 
 #include "problem.h"
+
+namespace at_own_sizes {
+
+namespace problem {
+inline constexpr int rows = 4096;
+inline constexpr int columns = 65536;
+inline constexpr int x_elements = 268435456;
+inline constexpr int y_elements = 268435456;
+}  // namespace problem
 
 namespace {
 
@@ -153,5 +165,36 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
       if (more) held[q] = __ldg(from + (shared_quads + q) * threads);
     }
     if (!more) return;
+  }
+}
+
+}  // namespace at_own_sizes
+
+// ── Any other size ───────────────────────────────────────────────────────────────────────────────────
+
+/// The sum or the largest of a value of each of 256 threads, in all of them.
+template <class Combine>
+__device__ float over_block(float value, Combine combine) {
+  __shared__ float of_warp[8];
+  for (int step = 16; step > 0; step /= 2) value = combine(value, __shfl_xor_sync(~0u, value, step));
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  float result = of_warp[0];
+  for (int warp = 1; warp < 8; ++warp) result = combine(result, of_warp[warp]);
+  return result;
+}
+
+// A block a row, in three passes.
+extern "C" __global__ void __launch_bounds__(256) softmax_of_any_row(const float* x, float* y) {
+  const long long first = 1ll * blockIdx.x * problem::columns;
+  float largest = -__int_as_float(0x7f800000);
+  for (int i = threadIdx.x; i < problem::columns; i += 256) largest = fmaxf(largest, x[first + i]);
+  largest = over_block(largest, [](float a, float b) { return fmaxf(a, b); });
+  float sum = 0.0f;
+  for (int i = threadIdx.x; i < problem::columns; i += 256) sum += expf(x[first + i] - largest);
+  sum = over_block(sum, [](float a, float b) { return a + b; });
+  for (int i = threadIdx.x; i < problem::columns; i += 256) {
+    y[first + i] = expf(x[first + i] - largest) / sum;
   }
 }

@@ -218,6 +218,8 @@ TEST(ProblemFile, BadFilesAreNamedWithPlaceAndReason) {
       {"[\"batch\", \"channels\"], \"draw\"", "[1099511627776, 2], \"draw\"",
        "own.json: inputs.x.shape[1]: makes 2 of it: expected extents from 1 up, and at most "
        "1099511627776 elements"},
+      {"{\"normal\": [0, 1]}", "{\"normal\": [0, 1]}, \"read_share\": \"channels\"",
+       "own.json: inputs.x.read_share: expected a share above 0 and up to 1, got \"channels\""},
       {"{\"normal\": [0, 1]}", "{\"normal\": [0, -1]}",
        "own.json: inputs.x.draw.normal: expected a deviation of at least 0"},
       {"{\"normal\": [0, 1]}", "{\"gamma\": [0, 1]}",

@@ -71,6 +71,8 @@ TEST(ProblemSchema, RefusesWhatTheReaderRefuses) {
   EXPECT_TRUE(refused("/inputs/x/draw", "{}"));
   EXPECT_TRUE(refused("/inputs/x/draw/gamma", "[0, 1]"));
   EXPECT_TRUE(refused("/inputs/x/draw/normal", "[0]"));
+  EXPECT_TRUE(refused("/inputs/x/read_share", "1.5"));
+  EXPECT_TRUE(refused("/inputs/x/read_share", "0"));
   EXPECT_TRUE(refused("/outputs", "{}"));
   EXPECT_TRUE(refused("/definition", "[]"));
   EXPECT_TRUE(refused("/definition/0", "[]"));

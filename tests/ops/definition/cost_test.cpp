@@ -71,7 +71,8 @@ bool reads_whole(const std::string& statement) {
   TensorInfo y = output("y", DType::f32, {6});
   TensorInfo label = tensor("label", DType::i64, {6});
   label.interval = {0, 5};
-  return is_read_whole(definition_of({tensor("x", DType::f32, {6}), label, y}, {statement}), "x");
+  return share_needed(definition_of({tensor("x", DType::f32, {6}), label, y}, {statement}), "x") ==
+         1;
 }
 
 TEST(ReadWhole, IsWhatEveryMethodReads) {
@@ -88,10 +89,9 @@ TEST(ReadWhole, IsWhatEveryMethodReads) {
 
 TEST(ReadWhole, WindowsLeaveNoGaps) {
   const auto windows = [](const std::string& place) {
-    return is_read_whole(
-        definition_of({tensor("x", DType::f32, {12}), output("y", DType::f32, {4})},
-                      {"y[i] = sum(r < 3) x[" + place + " else 0]"}),
-        "x");
+    return share_needed(definition_of({tensor("x", DType::f32, {12}), output("y", DType::f32, {4})},
+                                      {"y[i] = sum(r < 3) x[" + place + " else 0]"}),
+                        "x") == 1;
   };
   EXPECT_TRUE(windows("3 * i + r"));
   EXPECT_TRUE(windows("(3 - i) * 3 + 2 - r"));
@@ -103,13 +103,44 @@ TEST(ReadWhole, WindowsLeaveNoGaps) {
 
 TEST(ReadWhole, GoesThroughStatementsThatAreUsed) {
   const auto through = [](const std::string& last) {
-    return is_read_whole(
-        definition_of({tensor("x", DType::f32, {4, 6}), output("y", DType::f32, {4})},
-                      {"t[i] = sum(j) x[i, j]", last}),
-        "x");
+    return share_needed(
+               definition_of({tensor("x", DType::f32, {4, 6}), output("y", DType::f32, {4})},
+                             {"t[i] = sum(j) x[i, j]", last}),
+               "x") == 1;
   };
   EXPECT_TRUE(through("y[i] = t[i]"));
   EXPECT_FALSE(through("y[i] = t[i // 2]"));
+}
+
+TEST(Cost, TwoConditionsOnOneIndexCountTogether) {
+  const double all = 2.0 * 64 * 64 * 64;
+  const double triangle = cost(product(64, 64, 64), {"c[i, j] = sum(l : i <= l and l <= j) "
+                                                     "a[i, l] * b[l, j]"})
+                              .matrix_operations;
+  EXPECT_NEAR(triangle / all, 1.0 / 6, 0.01);
+}
+
+// What a later mask leaves out is no work that anybody has to do, however the definition puts it.
+TEST(Cost, OnlyWhatIsNeededBoundsTheTime) {
+  const auto attention = [](const std::string& score, const std::string& seen) {
+    const std::vector<std::int64_t> rows = {64, 16};
+    return cost({tensor("q", DType::f16, rows), tensor("k", DType::f16, rows),
+                 tensor("n", DType::i32, {64}), output("o", DType::f16, rows)},
+                {"s[i, j] = " + score, "m[i] = max(j : " + seen + ") s[i, j]",
+                 "w[i, j] = exp(s[i, j] - m[i])",
+                 "o[i, d] = (sum(j : " + seen + ") w[i, j] * k[j, d]) / (sum(j : " + seen +
+                     ") w[i, j]) + n[i]"});
+  };
+  const std::string plain = "sum(d) q[i, d] * k[j, d]";
+  const double product = 2.0 * 64 * 64 * 16;
+  EXPECT_EQ(attention(plain, "j >= 0").fewest_matrix_operations, product);
+  EXPECT_NEAR(attention(plain, "j <= i").fewest_matrix_operations, product * 65 / 128, 1);
+  EXPECT_NEAR(
+      attention("where(j <= i, " + plain + ", -infinity)", "j <= i").fewest_matrix_operations,
+      product * 65 / 128, 1);
+  EXPECT_NEAR(attention(plain, "j <= i and j > i - 8").fewest_matrix_operations / product,
+              (8.0 * 64 - 28) / (64 * 64), 0.002);
+  EXPECT_EQ(attention(plain, "j < n[i]").fewest_matrix_operations, 0) << "values decide";
 }
 
 }  // namespace

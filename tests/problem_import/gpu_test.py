@@ -44,7 +44,8 @@ class OnAGpu(unittest.TestCase):
             verdict = self.status(self.folder / "slow", problem, "--pytorch")
             self.assertEqual(verdict["status"], "passed", verdict["message"])
             self.assertTrue(verdict["robust"], verdict["badge_notes"])
-            self.assertEqual([one["unavailable"] for one in verdict["references"]], [""] * 3)
+            self.assertGreaterEqual(len(verdict["references"]), 2)
+            self.assertEqual({one["unavailable"] for one in verdict["references"]}, {""})
 
     def test_inputs_that_the_program_draws(self):
         definition = json.loads(self.imported("programs/triangles").read_text())
@@ -54,7 +55,7 @@ class OnAGpu(unittest.TestCase):
         program["axes"] = definition["axes"]  # names that the slow candidate's source uses
         path.write_text(json.dumps(program))
         made = self.folder / "of_programs" / "triangles.json"
-        made.parent.mkdir()
+        made.parent.mkdir(exist_ok=True)
         made.write_text(json.dumps(definition))
         self.done("new", "slow", "--into", self.folder, "--problem", made)
         verdict = self.status(self.folder / "slow", path)

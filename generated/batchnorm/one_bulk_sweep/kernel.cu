@@ -27,6 +27,19 @@
 #define X_LOAD 1
 #endif
 
+// ---------------------------------------------------------------------------------------------------
+// The problem's own sizes: launched only there, and compiled with these constants at any size.
+// ---------------------------------------------------------------------------------------------------
+namespace own_sizes {
+
+namespace problem {
+inline constexpr int batch = 8;
+inline constexpr int channels = 64;
+inline constexpr int height = 512;
+inline constexpr int width = 512;
+inline constexpr double eps = ::problem::eps;
+}  // namespace problem
+
 namespace {
 
 typedef unsigned long long u64;
@@ -530,3 +543,219 @@ extern "C" __global__ void __launch_bounds__(608, 1)
     }
   }
 }
+
+}  // namespace own_sizes
+
+// ---------------------------------------------------------------------------------------------------
+// All other sizes: plain kernels, right with any grid.
+// ---------------------------------------------------------------------------------------------------
+namespace other_sizes {
+namespace {
+
+constexpr long long rounded_up_quotient(long long a, long long b) { return (a + b - 1) / b; }
+constexpr long long smaller(long long a, long long b) { return a < b ? a : b; }
+
+constexpr int THREADS = 256;
+constexpr unsigned ALL = 0xffffffffu;
+constexpr long long CHANNELS = problem::channels;
+constexpr long long PLANE = 1ll * problem::height * problem::width;  // elements of a channel of an image
+constexpr long long COUNT = PLANE * problem::batch;                  // elements of a channel
+constexpr long long TOTAL = COUNT * CHANNELS;
+// Shares of a channel that are summed apart. The plan's grid and workspace follow from the same numbers:
+// CHANNELS * SPLITS < CHANNELS + 4096.
+constexpr long long SPLITS = smaller(rounded_up_quotient(COUNT, 8192), rounded_up_quotient(4096, CHANNELS));
+constexpr long long ITEMS = CHANNELS * SPLITS;
+constexpr int SUM_TEAM = COUNT <= 2048 ? 32 : THREADS;               // threads that sum a share
+constexpr int STATS_TEAM = SPLITS <= 64 ? 32 : THREADS;              // threads that add up a channel's shares
+constexpr int PACK_OF_PLANE = PLANE % 4 == 0 ? 4 : 1;                // floats loaded at once
+
+static_assert(SPLITS >= 1 && ITEMS < CHANNELS + 4096, "workspace of the plan");
+
+template <bool WIDE>
+struct IndexOf {
+  typedef unsigned type;
+};
+template <>
+struct IndexOf<true> {
+  typedef unsigned long long type;
+};
+typedef IndexOf<(TOTAL >= (1ll << 31))>::type Index;  // grids are small enough for sums not to wrap around
+
+__device__ __forceinline__ bool aligned(const void* p) {
+  return (reinterpret_cast<unsigned long long>(p) & 15ull) == 0ull;
+}
+
+template <int PACK>
+__device__ __forceinline__ void load_pack(const float* from, float (&v)[PACK]) {
+  static_assert(PACK == 1 || PACK == 4, "a known pack");
+  if constexpr (PACK == 4) {
+    const float4 f = *reinterpret_cast<const float4*>(from);
+    v[0] = f.x;
+    v[1] = f.y;
+    v[2] = f.z;
+    v[3] = f.w;
+  } else {
+    v[0] = *from;
+  }
+}
+
+template <int PACK>
+__device__ __forceinline__ void store_pack(float* to, const float (&v)[PACK]) {
+  static_assert(PACK == 1 || PACK == 4, "a known pack");
+  if constexpr (PACK == 4) {
+    *reinterpret_cast<float4*>(to) = make_float4(v[0], v[1], v[2], v[3]);
+  } else {
+    *to = v[0];
+  }
+}
+
+// Sums over a warp or over the whole block, in a fixed order; every thread of the team gets them.
+template <int TEAM>
+__device__ __forceinline__ void team_sums(double& a, double& b, double2* shared) {
+  static_assert(TEAM == 32 || TEAM == THREADS, "a warp or a block");
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    a += __shfl_xor_sync(ALL, a, step);
+    b += __shfl_xor_sync(ALL, b, step);
+  }
+  if constexpr (TEAM > 32) {
+    __syncthreads();  // what was there before has been read
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = make_double2(a, b);
+    __syncthreads();
+    a = 0.0;
+    b = 0.0;
+#pragma unroll
+    for (int w = 0; w < TEAM / 32; ++w) {
+      a += shared[w].x;
+      b += shared[w].y;
+    }
+  }
+}
+
+// Sums of the shares of all channels, of the differences to the channel's first element.
+template <int PACK>
+__device__ __forceinline__ void sum_shares(const float* __restrict__ x, double2* __restrict__ sums, double2* shared) {
+  constexpr Index channels = static_cast<Index>(CHANNELS);
+  constexpr Index splits = static_cast<Index>(SPLITS);
+  constexpr Index items = static_cast<Index>(ITEMS);
+  constexpr Index plane = static_cast<Index>(PLANE);
+  constexpr Index plane_packs = static_cast<Index>(PLANE / PACK);
+  constexpr Index packs = static_cast<Index>(COUNT / PACK);
+  constexpr Index share = static_cast<Index>(rounded_up_quotient(COUNT / PACK, SPLITS));
+  constexpr unsigned team = SUM_TEAM;
+  constexpr unsigned teams = THREADS / SUM_TEAM;
+  const unsigned t = threadIdx.x % team;
+  const Index step = static_cast<Index>(gridDim.x) * teams;
+#pragma unroll 1
+  for (Index item = static_cast<Index>(blockIdx.x) * teams + threadIdx.x / team; item < items; item += step) {
+    const Index c = item % channels;
+    const Index split = item / channels;
+    const Index begin = split * share;
+    const Index end = begin + share < packs ? begin + share : packs;
+    const double pivot = static_cast<double>(x[c * plane]);
+    double s[PACK], q[PACK];
+#pragma unroll
+    for (int k = 0; k < PACK; ++k) s[k] = q[k] = 0.0;
+#pragma unroll 4
+    for (Index i = begin + t; i < end; i += team) {
+      const Index image = i / plane_packs;
+      const Index position = i % plane_packs;
+      float v[PACK];
+      load_pack<PACK>(x + ((image * channels + c) * plane + position * PACK), v);
+#pragma unroll
+      for (int k = 0; k < PACK; ++k) {
+        const double d = static_cast<double>(v[k]) - pivot;
+        s[k] += d;
+        q[k] = fma(d, d, q[k]);
+      }
+    }
+    double sum = s[0], square = q[0];
+#pragma unroll
+    for (int k = 1; k < PACK; ++k) {
+      sum += s[k];
+      square += q[k];
+    }
+    __syncwarp();
+    team_sums<SUM_TEAM>(sum, square, shared);
+    if (t == 0) sums[c * splits + split] = make_double2(sum, square);
+  }
+}
+
+template <int PACK>
+__device__ __forceinline__ void normalise_all(const float* __restrict__ x, const float4* __restrict__ stats,
+                                              float* __restrict__ y) {
+  constexpr Index channels = static_cast<Index>(CHANNELS);
+  constexpr Index plane_packs = static_cast<Index>(PLANE / PACK);
+  constexpr Index packs = static_cast<Index>(TOTAL / PACK);
+  const Index step = static_cast<Index>(gridDim.x) * THREADS;
+#pragma unroll 4
+  for (Index i = static_cast<Index>(blockIdx.x) * THREADS + threadIdx.x; i < packs; i += step) {
+    const float4 of_channel = stats[(i / plane_packs) % channels];
+    float v[PACK];
+    load_pack<PACK>(x + i * PACK, v);
+#pragma unroll
+    for (int k = 0; k < PACK; ++k) v[k] = fmaf(v[k] - of_channel.x, of_channel.y, of_channel.z);
+    store_pack<PACK>(y + i * PACK, v);
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+    batchnorm_other_sums(const float* __restrict__ x, double2* __restrict__ sums) {
+  __shared__ double2 shared[THREADS / 32];
+  if (PACK_OF_PLANE == 1 || aligned(x)) {
+    sum_shares<PACK_OF_PLANE>(x, sums, shared);
+  } else {
+    sum_shares<1>(x, sums, shared);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    batchnorm_other_statistics(const float* __restrict__ x, const double2* __restrict__ sums,
+                               const float* __restrict__ weight, const float* __restrict__ bias,
+                               float4* __restrict__ stats) {
+  __shared__ double2 shared[THREADS / 32];
+  constexpr Index channels = static_cast<Index>(CHANNELS);
+  constexpr Index splits = static_cast<Index>(SPLITS);
+  constexpr Index plane = static_cast<Index>(PLANE);
+  constexpr unsigned team = STATS_TEAM;
+  constexpr unsigned teams = THREADS / STATS_TEAM;
+  const unsigned t = threadIdx.x % team;
+  const Index step = static_cast<Index>(gridDim.x) * teams;
+#pragma unroll 1
+  for (Index c = static_cast<Index>(blockIdx.x) * teams + threadIdx.x / team; c < channels; c += step) {
+    double sum = 0.0, square = 0.0;
+#pragma unroll 4
+    for (Index i = t; i < splits; i += team) {
+      const double2 of_share = sums[c * splits + i];
+      sum += of_share.x;
+      square += of_share.y;
+    }
+    __syncwarp();
+    team_sums<STATS_TEAM>(sum, square, shared);
+    if (t == 0) {
+      constexpr double n = static_cast<double>(COUNT);
+      const double shifted = sum / n;
+      double variance = square / n - shifted * shifted;
+      if (variance < 0.0) variance = 0.0;
+      const double mean = static_cast<double>(x[c * plane]) + shifted;
+      const float mean_f = static_cast<float>(mean);
+      const double scale = static_cast<double>(weight[c]) / sqrt(variance + problem::eps);
+      const double shift = static_cast<double>(bias[c]) - (mean - static_cast<double>(mean_f)) * scale;
+      stats[c] = make_float4(mean_f, static_cast<float>(scale), static_cast<float>(shift), 0.0f);
+    }
+    __syncwarp();
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    batchnorm_other_normalise(const float* __restrict__ x, const float4* __restrict__ stats, float* __restrict__ y) {
+  if (PACK_OF_PLANE == 1 || (aligned(x) && aligned(y))) {
+    normalise_all<PACK_OF_PLANE>(x, stats, y);
+  } else {
+    normalise_all<1>(x, stats, y);
+  }
+}
+
+}  // namespace other_sizes

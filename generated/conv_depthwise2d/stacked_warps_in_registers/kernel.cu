@@ -1,5 +1,21 @@
 #include "problem.h"
 
+// ---------------------------------------------------------------------------------------------
+// The problem's own sizes: the given kernel, as it was. The constants in own_size::problem take
+// the place of problem.h there, so that it compiles whatever the header says.
+// ---------------------------------------------------------------------------------------------
+namespace own_size {
+
+namespace problem {
+inline constexpr int batch = 16;
+inline constexpr int channels = 64;
+inline constexpr int height = 512;
+inline constexpr int width = 512;
+inline constexpr int kernel = 3;
+inline constexpr int out_height = 510;
+inline constexpr int out_width = 510;
+}  // namespace problem
+
 #ifndef GROUP_ROWS
 #define GROUP_ROWS 10
 #endif
@@ -194,4 +210,131 @@ extern "C" __global__ void __launch_bounds__(128 * GROUPS, MIN_BLOCKS)
 
   float acc[3][4];
   rows_from<0>(c, e0, e1, edge_base, acc, w, ya, lane, t);
+}
+
+}  // namespace own_size
+
+// ---------------------------------------------------------------------------------------------
+// All other sizes: plain and right for any shape. Here `problem` is the header's.
+// ---------------------------------------------------------------------------------------------
+#ifndef STRIP_ROWS
+#define STRIP_ROWS 8
+#endif
+#ifndef ANY_THREADS
+#define ANY_THREADS 256
+#endif
+
+namespace any_size {
+
+constexpr bool kOwnAxes = problem::batch == 16 && problem::channels == 64 && problem::height == 512 &&
+                          problem::width == 512;
+static_assert(!kOwnAxes || problem::kernel == 3, "depthwise_tile is for 3x3");
+
+constexpr int kRows = STRIP_ROWS;  // output rows of one work item
+constexpr int kKernel = static_cast<int>(problem::kernel);
+constexpr int kOutHeight = problem::out_height > 0 ? static_cast<int>(problem::out_height) : 0;
+constexpr int kOutWidth = problem::out_width > 0 ? static_cast<int>(problem::out_width) : 0;
+constexpr int kStrips = kOutHeight / kRows + (kOutHeight % kRows != 0 ? 1 : 0);
+constexpr unsigned long long kItems = static_cast<unsigned long long>(problem::batch) *
+                                      static_cast<unsigned long long>(problem::channels) *
+                                      static_cast<unsigned long long>(kStrips) *
+                                      static_cast<unsigned long long>(kOutWidth);
+
+// Divisors are never zero, even where there is nothing to do.
+constexpr unsigned kDivWidth = kOutWidth > 0 ? static_cast<unsigned>(kOutWidth) : 1u;
+constexpr unsigned kDivStrips = kStrips > 0 ? static_cast<unsigned>(kStrips) : 1u;
+
+// 32 bits suffice for the items if one more stride (at most 2^30, see the plan) cannot wrap.
+template <bool SMALL>
+struct index_of {
+  using type = unsigned long long;
+};
+template <>
+struct index_of<true> {
+  using type = unsigned;
+};
+using index_t = index_of<(kItems <= 2147483648ull)>::type;
+
+}  // namespace any_size
+
+extern "C" __global__ void __launch_bounds__(ANY_THREADS)
+    depthwise_any_size(const float* __restrict__ x, const float* __restrict__ weight,
+                       float* __restrict__ y) {
+  using any_size::index_t;
+  constexpr int R = any_size::kRows;
+  constexpr int KS = any_size::kKernel;
+  constexpr long long kInPitch = problem::width;
+  constexpr long long kOutPitch = problem::out_width;
+
+  const index_t stride = static_cast<index_t>(gridDim.x) * static_cast<index_t>(blockDim.x);
+  for (index_t item = static_cast<index_t>(blockIdx.x) * static_cast<index_t>(blockDim.x) +
+                      static_cast<index_t>(threadIdx.x);
+       item < any_size::kItems; item += stride) {
+    const index_t line = item / any_size::kDivWidth;
+    const int column = static_cast<int>(item - line * any_size::kDivWidth);
+    const index_t plane = line / any_size::kDivStrips;
+    const int strip = static_cast<int>(line - plane * any_size::kDivStrips);
+    const int channel = static_cast<int>(plane % static_cast<unsigned>(problem::channels));
+    const int row0 = strip * R;
+    const int left_rows = any_size::kOutHeight - row0;
+    const int rows = left_rows < R ? left_rows : R;
+
+    const float* in =
+        x + (static_cast<long long>(plane) * problem::height + row0) * kInPitch + column;
+    const float* taps = weight + static_cast<long long>(channel) * (KS * KS);
+    float* out = y + (static_cast<long long>(plane) * problem::out_height + row0) * kOutPitch + column;
+
+    if constexpr (KS == 3) {
+      float w[9];
+#pragma unroll
+      for (int i = 0; i < 9; ++i) w[i] = taps[i];
+
+      if (rows == R) {
+        // A whole strip: every input row is read once and added to the outputs that it reaches.
+        float acc[R];
+#pragma unroll
+        for (int r = 0; r < R; ++r) acc[r] = 0.0f;
+#pragma unroll
+        for (int k = 0; k < R + 2; ++k) {
+          const float v0 = in[k * kInPitch + 0];
+          const float v1 = in[k * kInPitch + 1];
+          const float v2 = in[k * kInPitch + 2];
+#pragma unroll
+          for (int i = 0; i < 3; ++i) {
+            const int r = k - i;
+            if (r >= 0 && r < R) {
+              acc[r] = fmaf(v0, w[3 * i + 0], acc[r]);
+              acc[r] = fmaf(v1, w[3 * i + 1], acc[r]);
+              acc[r] = fmaf(v2, w[3 * i + 2], acc[r]);
+            }
+          }
+        }
+#pragma unroll
+        for (int r = 0; r < R; ++r) out[r * kOutPitch] = acc[r];
+      } else {
+        // The last strip of a plane may be shorter.
+#pragma unroll 1
+        for (int r = 0; r < rows; ++r) {
+          float s = 0.0f;
+#pragma unroll
+          for (int i = 0; i < 3; ++i) {
+#pragma unroll
+            for (int j = 0; j < 3; ++j) s = fmaf(in[(r + i) * kInPitch + j], w[3 * i + j], s);
+          }
+          out[r * kOutPitch] = s;
+        }
+      }
+    } else {
+#pragma unroll 1
+      for (int r = 0; r < rows; ++r) {
+        float s = 0.0f;
+#pragma unroll 1
+        for (int i = 0; i < KS; ++i) {
+#pragma unroll 1
+          for (int j = 0; j < KS; ++j) s = fmaf(in[(r + i) * kInPitch + j], taps[i * KS + j], s);
+        }
+        out[r * kOutPitch] = s;
+      }
+    }
+  }
 }

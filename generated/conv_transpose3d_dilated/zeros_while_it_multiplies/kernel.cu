@@ -2,6 +2,31 @@
 #include <cooperative_groups.h>
 #include <cuda_fp16.h>
 
+// ===================================================================================================
+// The kernel for the problem's own sizes.
+// ===================================================================================================
+
+namespace own {
+
+namespace problem {
+inline constexpr int batch = 4;
+inline constexpr int in_channels = 32;
+inline constexpr int out_channels = 64;
+inline constexpr int depth = 16;
+inline constexpr int height = 32;
+inline constexpr int width = 32;
+inline constexpr int kernel = 3;
+inline constexpr int stride = 2;
+inline constexpr int padding = 1;
+inline constexpr int dilation = 2;
+inline constexpr int out_depth = 33;
+inline constexpr int out_height = 65;
+inline constexpr int out_width = 65;
+inline constexpr int x_elements = 2097152;
+inline constexpr int weight_elements = 55296;
+inline constexpr int y_elements = 35692800;
+}  // namespace problem
+
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
@@ -492,3 +517,144 @@ convolve(const float* __restrict__ x, const float* __restrict__ weight, unsigned
     __syncwarp();
   }
 }
+
+}  // namespace own
+
+// ===================================================================================================
+// The kernel for all other sizes: FP32, every element from the definition.
+// ===================================================================================================
+
+namespace general {
+
+typedef long long i64;
+
+constexpr int kThreads = 256;   // positions of the output a block, one a thread
+constexpr int kOuts = 8;        // output channels a thread
+constexpr int kSide = ::problem::kernel;
+constexpr int kTaps = kSide * kSide * kSide;
+constexpr int kFit = 32768 / (kTaps * kOuts * 4);
+constexpr int kAtOnce = kFit < 1 ? 1 : (kFit > 16 ? 16 : kFit);  // input channels staged at once
+
+constexpr int kInChannels = ::problem::in_channels;
+constexpr int kOutChannels = ::problem::out_channels;
+constexpr i64 kInPlane = 1ll * ::problem::height * ::problem::width;
+constexpr i64 kInSpace = kInPlane * ::problem::depth;
+constexpr i64 kOutPlane = 1ll * ::problem::out_height * ::problem::out_width;
+constexpr i64 kOutSpace = kOutPlane * ::problem::out_depth;
+constexpr i64 kChunks = (kOutSpace + kThreads - 1) / kThreads;
+constexpr i64 kGroups = (kOutChannels + kOuts - 1) / kOuts;
+constexpr i64 kTiles = kChunks * kGroups * ::problem::batch;
+
+// The input index that reaches output index `at` through tap k, or -1.
+__device__ __forceinline__ int source(int at, int k, int extent) {
+  const int n = at + ::problem::padding - k * ::problem::dilation;
+  if (n < 0 || n % ::problem::stride != 0) return -1;
+  const int i = n / ::problem::stride;
+  return i < extent ? i : -1;
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+any_size(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ y) {
+  __shared__ __align__(16) float staged[kAtOnce * kTaps * kOuts];  // [input channel][tap][output channel]
+  const int tid = static_cast<int>(threadIdx.x);
+
+#pragma unroll 1
+  for (i64 tile = blockIdx.x; tile < kTiles; tile += gridDim.x) {
+    const i64 chunk = tile % kChunks;
+    const i64 rest = tile / kChunks;
+    const i64 b = rest / kGroups;
+    const int o_first = static_cast<int>(rest % kGroups) * kOuts;
+
+    const i64 p = chunk * kThreads + tid;
+    const bool inside = p < kOutSpace;
+    const int t = static_cast<int>(p / kOutPlane);
+    const i64 in_plane = p - t * kOutPlane;
+    const int i = static_cast<int>(in_plane / ::problem::out_width);
+    const int j = static_cast<int>(in_plane - 1ll * i * ::problem::out_width);
+
+    int from_d[kSide], from_h[kSide], from_w[kSide];
+    bool any_d = false, any_h = false, any_w = false;
+#pragma unroll
+    for (int k = 0; k < kSide; ++k) {
+      from_d[k] = source(t, k, ::problem::depth);
+      from_h[k] = source(i, k, ::problem::height);
+      from_w[k] = source(j, k, ::problem::width);
+      any_d = any_d || from_d[k] >= 0;
+      any_h = any_h || from_h[k] >= 0;
+      any_w = any_w || from_w[k] >= 0;
+    }
+    const bool active = inside && any_d && any_h && any_w;
+
+    float acc[kOuts];
+#pragma unroll
+    for (int o = 0; o < kOuts; ++o) acc[o] = 0.0f;
+
+    if (__syncthreads_or(active ? 1 : 0)) {
+#pragma unroll 1
+      for (int c_first = 0; c_first < kInChannels; c_first += kAtOnce) {
+        const int left = kInChannels - c_first;
+        const int channels = left < kAtOnce ? left : kAtOnce;
+        __syncthreads();  // the weights of the step before have been read
+#pragma unroll 1
+        for (int e = tid; e < channels * kTaps * kOuts; e += kThreads) {
+          const int c = e / (kTaps * kOuts);
+          const int r = e - c * (kTaps * kOuts);
+          const int o = r / kTaps;
+          const int tap = r - o * kTaps;
+          float v = 0.0f;
+          if (o_first + o < kOutChannels) {
+            v = weight[((c_first + c) * static_cast<i64>(kOutChannels) + (o_first + o)) * kTaps + tap];
+          }
+          staged[(c * kTaps + tap) * kOuts + o] = v;
+        }
+        __syncthreads();
+        if (active) {
+#pragma unroll 1
+          for (int c = 0; c < channels; ++c) {
+            const float* volume = x + (b * kInChannels + c_first + c) * kInSpace;
+            const float* taps = staged + c * (kTaps * kOuts);
+#pragma unroll
+            for (int kd = 0; kd < kSide; ++kd) {
+              if (from_d[kd] >= 0) {
+#pragma unroll
+                for (int kh = 0; kh < kSide; ++kh) {
+                  if (from_h[kh] >= 0) {
+                    const float* line = volume + from_d[kd] * kInPlane + 1ll * from_h[kh] * ::problem::width;
+#pragma unroll
+                    for (int kw = 0; kw < kSide; ++kw) {
+                      if (from_w[kw] >= 0) {
+                        const float v = line[from_w[kw]];
+                        const float4* w =
+                            reinterpret_cast<const float4*>(taps + ((kd * kSide + kh) * kSide + kw) * kOuts);
+                        const float4 w0 = w[0];
+                        const float4 w1 = w[1];
+                        acc[0] = fmaf(v, w0.x, acc[0]);
+                        acc[1] = fmaf(v, w0.y, acc[1]);
+                        acc[2] = fmaf(v, w0.z, acc[2]);
+                        acc[3] = fmaf(v, w0.w, acc[3]);
+                        acc[4] = fmaf(v, w1.x, acc[4]);
+                        acc[5] = fmaf(v, w1.y, acc[5]);
+                        acc[6] = fmaf(v, w1.z, acc[6]);
+                        acc[7] = fmaf(v, w1.w, acc[7]);
+                      }
+                    }
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+
+    if (inside) {
+      float* to = y + (b * kOutChannels + o_first) * kOutSpace + p;
+#pragma unroll
+      for (int o = 0; o < kOuts; ++o) {
+        if (o_first + o < kOutChannels) to[o * kOutSpace] = acc[o];
+      }
+    }
+  }
+}
+
+}  // namespace general

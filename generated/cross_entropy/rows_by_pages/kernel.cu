@@ -15,6 +15,17 @@
 #ifndef TOUCH
 #define TOUCH 1
 #endif
+#ifndef ANY_BLOCKS
+#define ANY_BLOCKS 2112
+#endif
+
+// The kernel for 32768 x 4096, with these constants whatever problem.h says.
+namespace own_sizes {
+
+namespace problem {
+inline constexpr int rows = 32768;
+inline constexpr int classes = 4096;
+}  // namespace problem
 
 namespace {
 
@@ -582,3 +593,136 @@ ce_page_groups(const float* __restrict__ logits, const long long* __restrict__ l
     }
   }
 }
+
+}  // namespace own_sizes
+
+// Plain kernels for all other sizes, with the sizes of problem.h.
+namespace any_size {
+
+namespace {
+
+constexpr long long kRows = ::problem::rows;
+constexpr long long kClasses = ::problem::classes;
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr int kBlocks = kRows < ANY_BLOCKS ? static_cast<int>(kRows) : ANY_BLOCKS;  // as in the plan
+constexpr bool kRowPerBlock = kClasses > 1024;  // else a row for each warp
+
+__device__ double g_block_sum[ANY_BLOCKS];  // every block writes its own in every run
+
+__device__ __forceinline__ float lowest() { return __int_as_float(static_cast<int>(0xff800000u)); }
+
+__device__ __forceinline__ float maximum_of_warp(float m) {
+#pragma unroll
+  for (int d = 16; d > 0; d >>= 1) m = fmaxf(m, __shfl_xor_sync(0xffffffffu, m, d));
+  return m;
+}
+
+__device__ __forceinline__ double sum_of_warp(double s) {
+#pragma unroll
+  for (int d = 16; d > 0; d >>= 1) s += __shfl_xor_sync(0xffffffffu, s, d);
+  return s;
+}
+
+// Elements first, first + step, ... of a row.
+__device__ __forceinline__ float part_maximum(const float* __restrict__ x, int first, int step) {
+  float m = lowest();
+#pragma unroll 4
+  for (long long i = first; i < kClasses; i += step) m = fmaxf(m, x[i]);
+  return m;
+}
+
+__device__ __forceinline__ double part_sum(const float* __restrict__ x, int first, int step,
+                                           float largest) {
+  const double reference = static_cast<double>(largest);
+  double s = 0.0;
+#pragma unroll 4
+  for (long long i = first; i < kClasses; i += step) {
+    s += exp(static_cast<double>(x[i]) - reference);
+  }
+  return s;
+}
+
+// Both terms are at least zero, so nothing cancels; one class gives exactly zero.
+__device__ __forceinline__ double loss_of_row(const float* __restrict__ x, long long target,
+                                              float largest, double sum) {
+  double picked = __longlong_as_double(0x7ff8000000000000ll);  // no such class: not a number
+  if (target >= 0 && target < kClasses) picked = static_cast<double>(x[target]);
+  return log(sum) + (static_cast<double>(largest) - picked);
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+ce_any_rows(const float* __restrict__ logits, const long long* __restrict__ label) {
+  __shared__ float warp_largest[kWarps];
+  __shared__ double warp_sum[kWarps];
+  __shared__ double warp_total[kWarps];
+
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread & 31;
+  const int warp = thread >> 5;
+  double total = 0.0;  // of the rows that this thread has finished
+
+  if constexpr (kRowPerBlock) {
+    for (long long row = blockIdx.x; row < kRows; row += gridDim.x) {
+      const float* x = logits + row * kClasses;
+
+      float largest = maximum_of_warp(part_maximum(x, thread, kThreads));
+      if (lane == 0) warp_largest[warp] = largest;
+      __syncthreads();
+      largest = warp_largest[0];
+#pragma unroll
+      for (int w = 1; w < kWarps; ++w) largest = fmaxf(largest, warp_largest[w]);
+
+      const double part = sum_of_warp(part_sum(x, thread, kThreads, largest));
+      if (lane == 0) warp_sum[warp] = part;
+      // After this nobody reads warp_largest of this row; warp_sum is written again only after
+      // the next row's first barrier.
+      __syncthreads();
+      if (thread == 0) {
+        double sum = 0.0;
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) sum += warp_sum[w];
+        total += loss_of_row(x, label[row], largest, sum);
+      }
+    }
+  } else {
+    const long long step = static_cast<long long>(gridDim.x) * kWarps;
+    for (long long row = static_cast<long long>(blockIdx.x) * kWarps + warp; row < kRows;
+         row += step) {
+      const float* x = logits + row * kClasses;
+      const float largest = maximum_of_warp(part_maximum(x, lane, 32));
+      const double sum = sum_of_warp(part_sum(x, lane, 32, largest));
+      if (lane == 0) total += loss_of_row(x, label[row], largest, sum);
+    }
+  }
+
+  if (lane == 0) warp_total[warp] = total;
+  __syncthreads();
+  if (thread == 0) {
+    double sum = 0.0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) sum += warp_total[w];
+    g_block_sum[blockIdx.x] = sum;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256) ce_any_mean(float* __restrict__ loss) {
+  __shared__ double warp_total[kWarps];
+
+  const int thread = static_cast<int>(threadIdx.x);
+  double total = 0.0;
+  for (int i = thread; i < kBlocks; i += kThreads) total += g_block_sum[i];
+  total = sum_of_warp(total);
+  if ((thread & 31) == 0) warp_total[thread >> 5] = total;
+  __syncthreads();
+  if (thread == 0) {
+    double sum = 0.0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) sum += warp_total[w];
+    loss[0] = static_cast<float>(sum / static_cast<double>(kRows));
+  }
+}
+
+}  // namespace any_size

@@ -1,5 +1,14 @@
 #include "problem.h"
 
+// The kernel for the problem's own sizes, unchanged. In this namespace `problem` is those sizes,
+// whatever problem.h says, so that it compiles at every size. The plan launches it only there.
+namespace own {
+
+namespace problem {
+inline constexpr int rows = 4096;
+inline constexpr int length = 32768;
+}  // namespace problem
+
 namespace {
 
 constexpr int kCluster = CLUSTER;                       // blocks of a row
@@ -211,3 +220,143 @@ cumsum_cluster_narrow(const float* __restrict__ x, float* __restrict__ y) {
     store_plain(target + k * 128, out);
   }
 }
+
+}  // namespace own
+
+// Plain kernels for all other sizes: scalar accesses, 64-bit indices, sums in double.
+namespace general {
+
+constexpr long long kRows = ::problem::rows;
+constexpr long long kLength = ::problem::length;
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr unsigned kFull = 0xffffffffu;
+
+// Short rows: as many lanes for a row as the next power of two, at most a warp.
+constexpr int kLanes = kLength > 16  ? 32
+                       : kLength > 8 ? 16
+                       : kLength > 4 ? 8
+                       : kLength > 2 ? 4
+                       : kLength > 1 ? 2
+                                     : 1;
+constexpr int kGroups = kThreads / kLanes;  // rows of a block at a time
+
+// Long rows: a block goes along its row in tiles.
+constexpr int kItems = 16;
+constexpr int kTile = kThreads * kItems;
+constexpr int kPadded = kTile + kTile / 32;
+
+__device__ __forceinline__ int padded(int i) { return i + (i >> 5); }
+
+// All conditions around shuffles are uniform over the block; absent lanes add zeros.
+extern "C" __global__ void __launch_bounds__(kThreads)
+cumsum_any_short(const float* __restrict__ x, float* __restrict__ y) {
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int group = static_cast<int>(threadIdx.x) / kLanes;
+  const long long step = static_cast<long long>(gridDim.x) * kGroups;
+  for (long long base = static_cast<long long>(blockIdx.x) * kGroups; base < kRows; base += step) {
+    const long long row = base + group;
+    const bool present = row < kRows;
+    double carry = 0.0;
+#pragma unroll 1
+    for (long long start = 0; start < kLength; start += kLanes) {
+      const long long column = start + lane;
+      const bool inside = present && column < kLength;
+      double sum = 0.0;
+      if (inside) sum = static_cast<double>(x[row * kLength + column]);
+      __syncwarp();
+#pragma unroll
+      for (int distance = 1; distance < kLanes; distance *= 2) {
+        const double below = __shfl_up_sync(kFull, sum, distance, kLanes);
+        if (lane >= distance) sum += below;
+      }
+      sum += carry;
+      if (inside) y[row * kLength + column] = static_cast<float>(sum);
+      __syncwarp();
+      carry = __shfl_sync(kFull, sum, kLanes - 1, kLanes);
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+cumsum_any_long(const float* __restrict__ x, float* __restrict__ y) {
+  __shared__ float tile[kPadded];
+  __shared__ double warp_totals[kWarps];
+
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread & 31;
+  const int warp = thread >> 5;
+
+  for (long long row = blockIdx.x; row < kRows; row += gridDim.x) {
+    const float* source = x + row * kLength;
+    float* target = y + row * kLength;
+    double carry = 0.0;
+
+    float next[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+      const long long column = k * kThreads + thread;
+      next[k] = 0.0f;
+      if (column < kLength) next[k] = source[column];
+    }
+
+#pragma unroll 1
+    for (long long start = 0; start < kLength; start += kTile) {
+      // These are the slots that this thread itself read last.
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) tile[padded(k * kThreads + thread)] = next[k];
+      // The next tile is on its way while this one is summed.
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        const long long column = start + kTile + k * kThreads + thread;
+        next[k] = 0.0f;
+        if (column < kLength) next[k] = source[column];
+      }
+      __syncthreads();
+
+      // From here each thread has kItems neighbours.
+      float v[kItems];
+      double sum = 0.0;
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) {
+        v[j] = tile[padded(thread * kItems + j)];
+        sum += static_cast<double>(v[j]);
+      }
+      double inclusive = sum;
+#pragma unroll
+      for (int distance = 1; distance < 32; distance *= 2) {
+        const double below = __shfl_up_sync(kFull, inclusive, distance);
+        if (lane >= distance) inclusive += below;
+      }
+      double running = __shfl_up_sync(kFull, inclusive, 1);
+      if (lane == 0) running = 0.0;
+      if (lane == 31) warp_totals[warp] = inclusive;
+      __syncthreads();
+
+      double warps_before = 0.0;
+      double all = 0.0;
+#pragma unroll
+      for (int w = 0; w < kWarps; ++w) {
+        const double t = warp_totals[w];
+        if (w < warp) warps_before += t;
+        all += t;
+      }
+      running += carry + warps_before;
+      carry += all;
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) {
+        running += static_cast<double>(v[j]);
+        tile[padded(thread * kItems + j)] = static_cast<float>(running);
+      }
+      __syncthreads();
+
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        const long long column = start + k * kThreads + thread;
+        if (column < kLength) target[column] = tile[padded(k * kThreads + thread)];
+      }
+    }
+  }
+}
+
+}  // namespace general

@@ -1,4 +1,11 @@
-#include "problem.h"
+namespace own_size {
+
+// The constants of the problem's own sizes, in place of problem.h, so that this part compiles
+// at any size. make_c is launched only at these sizes.
+namespace problem {
+inline constexpr int rows = 8192;
+inline constexpr int columns = 16384;
+}  // namespace problem
 
 namespace {
 
@@ -67,5 +74,77 @@ make_c(const float* __restrict__ diagonal, const float4* __restrict__ b, float4*
     r.z = factor * v[k].z;
     r.w = factor * v[k].w;
     store_result(target + k * THREADS, r, policy);
+  }
+}
+
+}  // namespace own_size
+
+namespace any_size {
+
+constexpr int batch = 4;  // loads that a thread issues before its first store
+
+__device__ __forceinline__ float scaled(float factor, float v) { return factor * v; }
+
+__device__ __forceinline__ float4 scaled(float factor, float4 v) {
+  return make_float4(factor * v.x, factor * v.y, factor * v.z, factor * v.w);
+}
+
+// width: elements of a row, each of type Element. Any rows >= 1 and width >= 1, any grid.
+template <typename Element>
+__device__ __forceinline__ void scale_rows(const float* __restrict__ diagonal,
+                                           const Element* __restrict__ b,
+                                           Element* __restrict__ c, long long rows,
+                                           long long width) {
+  const long long total = rows * width;
+  const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
+  const long long step_rows = stride / width;
+  const long long step_columns = stride - step_rows * width;  // less than width
+
+  long long first = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+  long long row = first / width;
+  long long column = first - row * width;  // less than width, always
+
+  while (first < total) {
+    Element v[batch];
+    float factor[batch];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      const long long at = first + k * stride;
+      v[k] = Element{};
+      factor[k] = 0.0f;
+      if (at < total) {
+        factor[k] = diagonal[row];
+        v[k] = b[at];
+      }
+      row += step_rows;
+      column += step_columns;
+      if (column >= width) {
+        column -= width;
+        ++row;
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < batch; ++k) {
+      const long long at = first + k * stride;
+      if (at < total) c[at] = scaled(factor[k], v[k]);
+    }
+    first += batch * stride;
+  }
+}
+
+}  // namespace any_size
+
+// The same product at all other sizes.
+extern "C" __global__ void __launch_bounds__(256)
+make_c_any(const float* __restrict__ diagonal, const float* __restrict__ b,
+           float* __restrict__ c, long long rows, long long columns) {
+  if (rows <= 0 || columns <= 0) return;
+  const unsigned long long addresses =
+      reinterpret_cast<unsigned long long>(b) | reinterpret_cast<unsigned long long>(c);
+  if (columns % 4 == 0 && addresses % 16 == 0) {
+    any_size::scale_rows<float4>(diagonal, reinterpret_cast<const float4*>(b),
+                                 reinterpret_cast<float4*>(c), rows, columns / 4);
+  } else {
+    any_size::scale_rows<float>(diagonal, b, c, rows, columns);
   }
 }

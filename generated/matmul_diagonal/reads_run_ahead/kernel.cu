@@ -1,5 +1,17 @@
 #include "problem.h"
 
+// The kernel for 8192 x 16384 alone. The constants of this namespace hide those of problem.h, so
+// that it compiles at any size; the plan launches it only at its own.
+namespace own_size {
+
+namespace problem {
+inline constexpr int rows = 8192;
+inline constexpr int columns = 16384;
+inline constexpr int diagonal_elements = 8192;
+inline constexpr int b_elements = 134217728;
+inline constexpr int c_elements = 134217728;
+}  // namespace problem
+
 // c[i, j] = diagonal[i] * b[i, j]
 // Short-lived blocks, dealt in address order by the hardware dispatcher. Blocks below
 // kLargeBlocks own a large piece of a row, the others a small one. Every warp works alone on its
@@ -184,5 +196,59 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, MIN_BLOCKS)
     scale_slice<kSmallFloats>(b, c, diagonal + row,
                               kLargeBlocks * kLargeBytes + piece * (kSmallFloats * 4u),
                               piece_memory, barrier, warp, lane);
+  }
+}
+
+}  // namespace own_size
+
+// Any other size, by the constants of problem.h. The matrix is one flat array; a thread takes four
+// consecutive elements at a time, which may lie in up to four rows.
+extern "C" __global__ void __launch_bounds__(256)
+    scale_any(const float* __restrict__ diagonal, const float* __restrict__ b,
+              float* __restrict__ c) {
+  using Index = unsigned long long;
+  constexpr Index columns = static_cast<Index>(problem::columns);
+  constexpr Index total = static_cast<Index>(problem::rows) * columns;
+
+  const bool aligned =
+      ((reinterpret_cast<Index>(b) | reinterpret_cast<Index>(c)) & 15ull) == 0ull;
+  const Index step = static_cast<Index>(gridDim.x) * blockDim.x * 4ull;
+  Index first = (static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x) * 4ull;
+
+  for (; first < total; first += step) {
+    Index row = first / columns;
+    Index column = first - row * columns;
+    if (aligned && total - first >= 4ull) {
+      // All four elements exist, so every row that is stepped to exists too.
+      const float4 v = *reinterpret_cast<const float4*>(b + first);
+      float4 w;
+      float factor = diagonal[row];
+      w.x = v.x * factor;
+      if (++column == columns) {
+        column = 0;
+        factor = diagonal[++row];
+      }
+      w.y = v.y * factor;
+      if (++column == columns) {
+        column = 0;
+        factor = diagonal[++row];
+      }
+      w.z = v.z * factor;
+      if (++column == columns) {
+        column = 0;
+        factor = diagonal[++row];
+      }
+      w.w = v.w * factor;
+      *reinterpret_cast<float4*>(c + first) = w;
+    } else {
+      const Index end = total - first >= 4ull ? first + 4ull : total;
+      for (Index i = first; i < end; ++i) {
+        c[i] = diagonal[row] * b[i];
+        if (++column == columns) {
+          column = 0;
+          ++row;
+        }
+      }
+    }
   }
 }

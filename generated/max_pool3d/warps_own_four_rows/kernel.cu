@@ -1,5 +1,26 @@
 #include "problem.h"
 
+// The kernel for the problem's own sizes. Inside this namespace `problem` means these
+// constants, whatever problem.h says, so that it compiles at any size.
+namespace own_sizes {
+
+namespace problem {
+inline constexpr int batch = 4;
+inline constexpr int channels = 32;
+inline constexpr int depth = 128;
+inline constexpr int height = 128;
+inline constexpr int width = 128;
+inline constexpr int kernel = 3;
+inline constexpr int stride = 2;
+inline constexpr int padding = 1;
+inline constexpr int dilation = 3;
+inline constexpr int out_depth = 62;
+inline constexpr int out_height = 62;
+inline constexpr int out_width = 62;
+inline constexpr int x_elements = 268435456;
+inline constexpr int y_elements = 30505984;
+}  // namespace problem
+
 #ifndef KEEP_PERCENT
 #define KEEP_PERCENT 25
 #endif
@@ -432,5 +453,84 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
       decode(static_cast<int>(ticket) - 1, o, length, up);
       early = 0;
     }
+  }
+}
+
+}  // namespace own_sizes
+
+// ------------------------------------------------------------------ all other sizes
+// One thread per output in a grid-stride loop. Here `problem` is what problem.h says.
+namespace any_size {
+
+constexpr int kBlockThreads = 256;
+
+constexpr long long kOutputs = 1ll * problem::batch * problem::channels * problem::out_depth *
+                               problem::out_height * problem::out_width;
+
+// Indices of outputs have 32 bits where these cannot overflow, the step of the loop included.
+template <bool fits>
+struct IndexOf {
+  using type = unsigned long long;
+};
+template <>
+struct IndexOf<true> {
+  using type = unsigned int;
+};
+using Index = IndexOf<(kOutputs <= 0x7fffffffll)>::type;
+
+__device__ __forceinline__ float larger(float a, float b) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+
+}  // namespace any_size
+
+extern "C" __global__ void __launch_bounds__(any_size::kBlockThreads)
+    pool_any(const float* __restrict__ x, float* __restrict__ y) {
+  using any_size::Index;
+  constexpr Index outputs = static_cast<Index>(any_size::kOutputs);
+  constexpr Index out_width = static_cast<Index>(problem::out_width);
+  constexpr Index out_height = static_cast<Index>(problem::out_height);
+  constexpr Index out_depth = static_cast<Index>(problem::out_depth);
+  constexpr long long plane = 1ll * problem::height * problem::width;
+  constexpr long long volume = plane * problem::depth;
+
+  const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
+#pragma unroll 1
+  for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < outputs; i += step) {
+    Index rest = i;
+    const int ow = static_cast<int>(rest % out_width);
+    rest /= out_width;
+    const int oh = static_cast<int>(rest % out_height);
+    rest /= out_height;
+    const int od = static_cast<int>(rest % out_depth);
+    rest /= out_depth;
+
+    const float* in = x + static_cast<long long>(rest) * volume;
+    const int d0 = od * problem::stride - problem::padding;
+    const int h0 = oh * problem::stride - problem::padding;
+    const int w0 = ow * problem::stride - problem::padding;
+
+    float best = __int_as_float(static_cast<int>(0xff800000u));
+#pragma unroll 3
+    for (int kd = 0; kd < problem::kernel; ++kd) {
+      const int d = d0 + kd * problem::dilation;
+      if (d >= 0 && d < problem::depth) {
+#pragma unroll 3
+        for (int kh = 0; kh < problem::kernel; ++kh) {
+          const int h = h0 + kh * problem::dilation;
+          if (h >= 0 && h < problem::height) {
+            const float* row = in + (d * plane + 1ll * h * problem::width);
+#pragma unroll 3
+            for (int kw = 0; kw < problem::kernel; ++kw) {
+              const int w = w0 + kw * problem::dilation;
+              if (w >= 0 && w < problem::width) best = any_size::larger(best, row[w]);
+            }
+          }
+        }
+      }
+    }
+    y[i] = best;
   }
 }

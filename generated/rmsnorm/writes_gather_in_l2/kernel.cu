@@ -1,5 +1,21 @@
 #include "problem.h"
 
+// ---------------------------------------------------------------------------------------------
+// The problem's own sizes: launched only there. The constants are fixed, so that it compiles at
+// any size; inside this namespace `problem` is the one right below, not that of problem.h.
+// ---------------------------------------------------------------------------------------------
+namespace own_size {
+
+namespace problem {
+inline constexpr int batch = 8;
+inline constexpr int channels = 64;
+inline constexpr int height = 512;
+inline constexpr int width = 512;
+inline constexpr double eps = 1e-05;
+inline constexpr int x_elements = 134217728;
+inline constexpr int y_elements = 134217728;
+}  // namespace problem
+
 // PIXELS:       consecutive pixels of one block (a multiple of 128)
 // GROUPS:       channel groups of one block; a thread owns channels / GROUPS channels
 // MIN_BLOCKS:   blocks that have to fit on a multiprocessor
@@ -162,5 +178,67 @@ rmsnorm_fused(const float* __restrict__ x, float* __restrict__ y) {
   for (int c = 0; c < kOwn; ++c) {
     store_once(target + static_cast<long long>(c - kHalf) * static_cast<long long>(kPlane), v[c],
                store_policy);
+  }
+}
+
+}  // namespace own_size
+
+// ---------------------------------------------------------------------------------------------
+// All other sizes: right for any batch, channels, height and width of at least 1.
+// ---------------------------------------------------------------------------------------------
+namespace any_size {
+
+constexpr int kColumns = 32;                              // pixels of a block: one warp across
+constexpr int kWarps = 8;                                 // warps that share the channels
+constexpr long long kChannels = ::problem::channels;
+constexpr long long kPlane =
+    static_cast<long long>(::problem::height) * static_cast<long long>(::problem::width);
+constexpr long long kPixels = static_cast<long long>(::problem::batch) * kPlane;
+
+}  // namespace any_size
+
+extern "C" __global__ void __launch_bounds__(256)
+rmsnorm_any(const float* __restrict__ x, float* __restrict__ y) {
+  __shared__ double squares[any_size::kWarps][any_size::kColumns];
+
+  const int column = static_cast<int>(threadIdx.x) % any_size::kColumns;
+  const int warp = static_cast<int>(threadIdx.x) / any_size::kColumns;
+  const long long step = static_cast<long long>(gridDim.x) * any_size::kColumns;
+
+  // The bounds are the same for all threads of a block, so all of them reach the barriers.
+  for (long long first = static_cast<long long>(blockIdx.x) * any_size::kColumns;
+       first < any_size::kPixels; first += step) {
+    const long long pixel = first + column;
+    const bool inside = pixel < any_size::kPixels;
+    const long long image = pixel / any_size::kPlane;
+    const long long place = pixel % any_size::kPlane;
+    const long long base = image * any_size::kChannels * any_size::kPlane + place;
+
+    double sum = 0.0;
+    if (inside) {
+#pragma unroll 4
+      for (long long c = warp; c < any_size::kChannels; c += any_size::kWarps) {
+        const double value = static_cast<double>(x[base + c * any_size::kPlane]);
+        sum += value * value;
+      }
+    }
+    squares[warp][column] = sum;
+    __syncthreads();
+
+    // The same fixed order in every thread: deterministic.
+    double total = 0.0;
+#pragma unroll
+    for (int w = 0; w < any_size::kWarps; ++w) total += squares[w][column];
+    const double mean = total / static_cast<double>(any_size::kChannels);
+    const double scale = 1.0 / sqrt(mean + static_cast<double>(::problem::eps));
+
+    if (inside) {
+#pragma unroll 4
+      for (long long c = warp; c < any_size::kChannels; c += any_size::kWarps) {
+        const long long at = base + c * any_size::kPlane;
+        y[at] = static_cast<float>(static_cast<double>(x[at]) * scale);
+      }
+    }
+    __syncthreads();  // the sums are overwritten in the next round
   }
 }

@@ -29,8 +29,8 @@ std::vector<std::string> attention_statements(const Guess& guess, bool zeros_wei
                                : "h // " + std::to_string(attention.heads / attention.key_heads);
   const std::string where = seen.empty() ? "" : " : " + seen;
   const std::string of_sums = zeros_weights ? "" : where;
-  const auto key = [&](const std::string& tensor) {
-    return tensor + "[b, " + head + ", " + place_of_key + "]";
+  const auto key = [&, &place = place_of_key](const std::string& tensor) {
+    return tensor + "[b, " + head + ", " + place + "]";
   };
   const std::string rows = row.empty() ? "" : "i < " + std::to_string(attention.queries) + ", ";
   const std::string at_row = row.empty() ? "[b, h]" : "[b, h, i]";

@@ -4,6 +4,7 @@ written down by a stand-in for it, and must be what the launch plan says.
 $1: the program, $2: the C++ compiler, $3: include folders (a:b), $4: the folder of the stand-in driver."""
 
 import json
+import math
 import os
 import struct
 import subprocess
@@ -61,7 +62,33 @@ def folder_of(kernel):
 
 
 def plan_of(kernel):
-    return json.loads((folder_of(kernel) / "kernel.json").read_text())
+    """At the problem's own sizes: what expressions of its axes give there, and the launches that run there."""
+    plan = json.loads((folder_of(kernel) / "kernel.json").read_text())
+    (path,) = (ROOT / "ops/problems").glob(f"*/{plan['problem']}.json")
+    problem = json.loads(path.read_text())
+    names = {**vars(math), "ceil_div": lambda a, b: -(-a // b), "min": min, "max": max, **plan.get("compile", {}).get("defines", {})}
+    for name, size in {**problem["axes"], **problem.get("constants", {})}.items():
+        names[name] = eval(size, {}, names) if isinstance(size, str) else size
+
+    def whole(value):
+        return eval(value, {}, names) if isinstance(value, str) else value
+
+    launches = []
+    for step in plan["launches"]:
+        if not whole(step.pop("when", "True")):
+            continue
+        for key in ("grid", "block", "cluster"):
+            if key in step:
+                step[key] = [whole(one) for one in step[key]]
+        for key in ("dynamic_shared_bytes", "value", "offset_bytes", "bytes"):
+            if key in step:
+                step[key] = whole(step[key])
+        step["args"] = [{kind: whole(value) for kind, value in one.items()} if isinstance(one, dict) else one
+                        for one in step.get("args", [])]
+        launches.append(step)
+    plan["launches"] = launches
+    plan["workspace"] = {name: whole(size) for name, size in plan.get("workspace", {}).items()}
+    return plan
 
 
 MADE_UP_SOURCE = """

@@ -1,6 +1,18 @@
 #include "problem.h"
 #include <cuda_fp16.h>
 
+// ================================================================ size 4096
+
+namespace own {
+
+// The own size's constants, in place of those of problem.h.
+namespace problem {
+inline constexpr int size = 4096;
+inline constexpr int a_elements = 16777216;
+inline constexpr int b_elements = 16777216;
+inline constexpr int c_elements = 16777216;
+}  // namespace problem
+
 constexpr int N = problem::size;
 static_assert(N == 4096, "the schedule is made for 4096");
 
@@ -868,3 +880,132 @@ extern "C" __global__ void __launch_bounds__(384, 1)
   // No block leaves while its partner may still write to its shared memory or signal its barriers.
   cluster_sync();
 }
+
+}  // namespace own
+
+// ================================================================ every other size
+
+namespace any_size {
+
+constexpr int TILE = 128;                           // rows and columns of c of one block
+constexpr int STEP = 16;                            // of the depth
+constexpr int THREADS = 256;                        // 16 x 16, each with 8 x 8 elements
+constexpr int LINE = TILE + 4;                      // of a, transposed; a multiple of 16 bytes
+constexpr int LOADS = TILE * STEP / THREADS;        // elements of either matrix for each thread and step
+
+// Elements of a on and above its diagonal; zero elsewhere and outside.
+__device__ __forceinline__ void load_a(float (&x)[LOADS], const float* __restrict__ a, int n, int first_row,
+                                       int first_k, int thread) {
+  const int k = first_k + (thread & (STEP - 1));
+#pragma unroll
+  for (int i = 0; i < LOADS; ++i) {
+    const int row = first_row + thread / STEP + i * (THREADS / STEP);
+    x[i] = 0.0f;
+    if (row < n && k < n && k >= row) x[i] = a[static_cast<long long>(row) * n + k];
+  }
+}
+
+// Elements of b on and above its diagonal; zero elsewhere and outside.
+__device__ __forceinline__ void load_b(float (&x)[LOADS], const float* __restrict__ b, int n, int first_column,
+                                       int first_k, int thread) {
+  const int column = first_column + (thread & (TILE - 1));
+#pragma unroll
+  for (int i = 0; i < LOADS; ++i) {
+    const int k = first_k + thread / TILE + i * (THREADS / TILE);
+    x[i] = 0.0f;
+    if (k < n && column < n && k <= column) x[i] = b[static_cast<long long>(k) * n + column];
+  }
+}
+
+__device__ __forceinline__ void keep_both(float (&left)[STEP][LINE], float (&right)[STEP][TILE],
+                                          const float (&x)[LOADS], const float (&y)[LOADS], int thread) {
+#pragma unroll
+  for (int i = 0; i < LOADS; ++i) {
+    left[thread & (STEP - 1)][thread / STEP + i * (THREADS / STEP)] = x[i];
+    right[thread / TILE + i * (THREADS / TILE)][thread & (TILE - 1)] = y[i];
+  }
+}
+
+// One block for each tile of c, also for those below the diagonal, in the order of falling depth.
+extern "C" __global__ void __launch_bounds__(256)
+    multiply_any_size(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int n) {
+  __shared__ alignas(16) float left[2][STEP][LINE];
+  __shared__ alignas(16) float right[2][STEP][TILE];
+
+  const int thread = static_cast<int>(threadIdx.x);
+  const int tiles = (n + TILE - 1) / TILE;
+  const int tile_row = static_cast<int>(blockIdx.x);
+  int tile_column = tile_row + (tiles - 1 - static_cast<int>(blockIdx.y));
+  // Diagonals of tiles, the farthest first; each goes on below the main diagonal.
+  const bool below = tile_column >= tiles;
+  if (below) tile_column -= tiles;
+  const int first_row = tile_row * TILE, first_column = tile_column * TILE;
+
+  if (below) {
+    for (int e = thread; e < TILE * TILE; e += THREADS) {
+      const int row = first_row + e / TILE, column = first_column + (e & (TILE - 1));
+      if (row < n && column < n) c[static_cast<long long>(row) * n + column] = 0.0f;
+    }
+    return;
+  }
+
+  // The depth begins with the first row and ends with the last column.
+  const int stop = first_column + TILE < n ? first_column + TILE : n;
+  const int steps = (stop - first_row + STEP - 1) / STEP;
+  const int at_row = (thread >> 4) * 4, at_column = (thread & 15) * 4;
+
+  float sum[8][8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) sum[i][j] = 0.0f;
+  }
+
+  float x[LOADS], y[LOADS];
+  load_a(x, a, n, first_row, first_row, thread);
+  load_b(y, b, n, first_column, first_row, thread);
+  keep_both(left[0], right[0], x, y, thread);
+  __syncthreads();
+
+#pragma unroll 1
+  for (int s = 0; s < steps; ++s) {
+    const int now = s & 1;
+    const bool more = s + 1 < steps;
+    if (more) {
+      const int first_k = first_row + (s + 1) * STEP;
+      load_a(x, a, n, first_row, first_k, thread);
+      load_b(y, b, n, first_column, first_k, thread);
+    }
+#pragma unroll
+    for (int k = 0; k < STEP; ++k) {
+      const float4 p0 = *reinterpret_cast<const float4*>(&left[now][k][at_row]);
+      const float4 p1 = *reinterpret_cast<const float4*>(&left[now][k][at_row + 64]);
+      const float4 q0 = *reinterpret_cast<const float4*>(&right[now][k][at_column]);
+      const float4 q1 = *reinterpret_cast<const float4*>(&right[now][k][at_column + 64]);
+      const float p[8] = {p0.x, p0.y, p0.z, p0.w, p1.x, p1.y, p1.z, p1.w};
+      const float q[8] = {q0.x, q0.y, q0.z, q0.w, q1.x, q1.y, q1.z, q1.w};
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sum[i][j] = fmaf(p[i], q[j], sum[i][j]);
+      }
+    }
+    // The other buffer was last read before the barrier of the step before.
+    if (more) keep_both(left[now ^ 1], right[now ^ 1], x, y, thread);
+    __syncthreads();
+  }
+
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int row = first_row + at_row + (i & 3) + (i >> 2) * 64;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const int column = first_column + at_column + (j & 3) + (j >> 2) * 64;
+      if (row < n && column < n) {
+        c[static_cast<long long>(row) * n + column] = row <= column ? sum[i][j] : 0.0f;
+      }
+    }
+  }
+}
+
+}  // namespace any_size

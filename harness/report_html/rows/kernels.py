@@ -33,6 +33,11 @@ def kernel_bars(row):
     return rows
 
 
+def amount(value, text):
+    """An integer of a plan: a number, or an expression of the problem's axes."""
+    return value if isinstance(value, str) else text(value)
+
+
 def plan_steps(kernel):
     """The plan's steps as (name, facts, buffers used)."""
     steps = []
@@ -49,13 +54,15 @@ def plan_steps(kernel):
             elif "tensor_map" in argument:
                 buffers.append((argument["tensor_map"]["of"], "tensor map"))
         grid = " × ".join(
-            f"{extent['per_sm']} per multiprocessor" if isinstance(extent, dict) else grouped(extent)
+            f"{extent['per_sm']} per multiprocessor" if isinstance(extent, dict) else amount(extent, grouped)
             for extent in launch["grid"])
         facts = [("grid", grid), ("block", " × ".join(map(str, launch["block"])))]
+        if launch.get("when"):
+            facts.append(("only when", launch["when"]))
         if launch.get("cluster"):
             facts.append(("cluster", " × ".join(map(str, launch["cluster"]))))
         if launch.get("dynamic_shared_bytes"):
-            facts.append(("dynamic shared memory", byte_count(launch["dynamic_shared_bytes"])))
+            facts.append(("dynamic shared memory", amount(launch["dynamic_shared_bytes"], byte_count)))
         for flag in ("cooperative", "programmatic_launch"):
             if launch.get(flag):
                 facts.append((flag.replace("_", " "), "yes"))
@@ -81,7 +88,7 @@ def plan_rows(report, kernel):
     for tensor in problem["tensors"]:
         if tensor["role"] != "input":
             kinds[tensor["name"]], sizes[tensor["name"]] = "output", tensor["bytes"]
-    label = {name: f"{name}, {byte_count(sizes[name])}" for name in kinds}
+    label = {name: f"{name}, {amount(sizes[name], byte_count)}" for name in kinds}
     order = list(kinds)
     steps = plan_steps(kernel)
     step_names = [f"{index} {step['name']}" for index, step in enumerate(steps, 1)]
@@ -100,7 +107,7 @@ def plan_rows(report, kernel):
                     "part": "use", "step": name, "buffer": label[buffer],
                     "kind": "set to a byte" if how == "set" else kinds[buffer],
                     "tip": tip(f"{name}: {buffer}", ("is", kinds[buffer]), ("as", how),
-                               ("size", byte_count(sizes[buffer])))})
+                               ("size", amount(sizes[buffer], byte_count)))})
     return rows
 
 

@@ -83,8 +83,9 @@ def plan_of(kernel):
         for key in ("dynamic_shared_bytes", "value", "offset_bytes", "bytes"):
             if key in step:
                 step[key] = whole(step[key])
-        step["args"] = [{kind: whole(value) for kind, value in one.items()} if isinstance(one, dict) else one
-                        for one in step.get("args", [])]
+        if "args" in step:
+            step["args"] = [{kind: whole(value) for kind, value in one.items()} if isinstance(one, dict) else one
+                            for one in step["args"]]
         launches.append(step)
     plan["launches"] = launches
     plan["workspace"] = {name: whole(size) for name, size in plan.get("workspace", {}).items()}

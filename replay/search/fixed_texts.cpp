@@ -158,12 +158,30 @@ std::string program_text(const TruthProgram& program) {
          program.text + (program.text.ends_with('\n') ? "" : "\n") + "```\n";
 }
 
+/// Statements, PyTorch's expression, and the sizes at which a plan in axes is judged too.
+std::string definition_text(const Problem& problem) {
+  std::string text =
+      "The definition, a statement for each tensor; `:` in a reduction is followed by the "
+      "condition "
+      "on its terms, `else` by what is read outside of a tensor, and `//` rounds down:\n```\n";
+  for (const std::string& statement : problem.formula) text += statement + "\n";
+  text += "```\n";
+  if (!problem.pytorch.empty()) text += "The same in PyTorch: `" + problem.pytorch + "`\n";
+  if (problem.other_sizes.empty()) return text;
+  text += "A plan in axes is judged at other sizes too:";
+  for (const auto& [axis, range] : problem.other_sizes) {
+    text += (text.back() == ':' ? " " : ", ") + axis + " from " + std::to_string(range.first) +
+            " to " + std::to_string(range.second);
+  }
+  return text + ".\n";
+}
+
 std::string problem_text(const Problem& problem, const std::vector<std::string>& references) {
   std::string text = problem.id + ": " + problem.title + ".\nTensors, row-major:\n";
   for (const Tensor& tensor : problem.tensors) text += tensor_line(tensor);
   text += "The header problem.h, which kernel.cu can include:\n```cuda\n" +
           problem_header(problem) + "```\n";
-  if (problem.program) text += program_text(*problem.program);
+  text += problem.program ? program_text(*problem.program) : definition_text(problem);
   const Tolerance& tolerance = problem.tolerance;
   text += "Correct means that every element satisfies, against a float64 truth: |error| <= " +
           rounded(tolerance.absolute) + " + " + rounded(tolerance.relative) +

@@ -23,6 +23,19 @@ TEST(ProblemText, TellsTheDefinitionsWorkAndNoBound) {
       << text;
 }
 
+TEST(ProblemText, ShowsTheDefinitionAndTheSizesOfAPlanInAxes) {
+  const Problem& problem = *find_problem("attention_fp16_causal");
+  const std::string text = problem_text(problem, {});
+  for (const std::string& statement : problem.formula) {
+    EXPECT_NE(text.find("\n" + statement + "\n"), std::string::npos) << statement;
+  }
+  EXPECT_NE(text.find("The same in PyTorch: `" + problem.pytorch + "`\n"), std::string::npos);
+  EXPECT_NE(
+      text.find("other sizes too: batch from 1 to 4, heads from 1 to 4, length from 1 to 300.\n"),
+      std::string::npos)
+      << text;
+}
+
 TEST(ProblemText, ShowsAProgramThatStandsInPlaceOfADefinition) {
   const std::string text = problem_text(program_problem(), {});
   EXPECT_TRUE(mentions(text, "```python\ndef run(x):\n    return x.cumsum(0)\n```\n")) << text;

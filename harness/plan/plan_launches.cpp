@@ -15,9 +15,8 @@ PlanKey when(const std::string& example) {
   return {.key = "when",
           .value = condition(),
           .meaning =
-              "It runs only at sizes where this holds: comparisons of integers, joined by `and`, "
-              "`or` and "
-              "`not`; always by default.",
+              "It runs only at sizes where this holds: comparisons of integers, joined by "
+              "`and`, `or` and `not`; always by default.",
           .example = "\"" + example + "\""};
 }
 

@@ -121,10 +121,12 @@ std::string size_words(const Problem& problem) {
 }
 
 std::string work_words(const Problem& problem) {
+  const bool values_decide = std::any_of(problem.tensors.begin(), problem.tensors.end(),
+                                         [](const Tensor& one) { return one.read_share < 1; });
   std::string text = std::to_string(problem.operations) + " operations, " +
-                     std::to_string(problem.min_bytes) +
-                     " bytes (each input read once, each "
-                     "output written once)";
+                     std::to_string(problem.min_bytes) + " bytes (each input read once, " +
+                     (values_decide ? "as far as values ask for it on average, " : "") +
+                     "each output written once)";
   if (problem.least_bytes != problem.min_bytes) {
     text += ", " + std::to_string(problem.least_bytes) + " of which no method can do without";
   }

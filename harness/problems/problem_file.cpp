@@ -654,10 +654,10 @@ class ProblemReader {
     const auto whole = [](double value) {
       return static_cast<std::int64_t>(std::min(value, 9e18));
     };
+    auto needed = definition::shares_needed(scope_);
     for (const Tensor& tensor : problem_.tensors) {
       problem_.min_bytes += whole(tensor.read_share * static_cast<double>(tensor.bytes()));
-      const bool is_needed = definition::share_needed(scope_, tensor.name) == 1;
-      if (is_needed && !tensor.is_made) problem_.least_bytes += tensor.bytes();
+      if (needed[tensor.name] == 1 && !tensor.is_made) problem_.least_bytes += tensor.bytes();
     }
     problem_.operations =
         whole(problem_.matrix_products > 0 ? cost_.matrix_operations : cost_.operations);

@@ -143,8 +143,12 @@ double share_of(const Expression& condition, const Extents& extents, const Defin
 /// Operations of one evaluation of an expression, conditions counted by their share.
 class Counter {
  public:
-  Counter(const Definition& definition, const CheckedStatement& checked)
-      : definition_(definition), checked_(checked), contraction_(contraction_of(checked)) {
+  /// `needed`: the share of the statement's elements that outputs depend on.
+  Counter(const Definition& definition, const CheckedStatement& checked, double needed)
+      : definition_(definition),
+        checked_(checked),
+        needed_(needed),
+        contraction_(contraction_of(checked)) {
     for (const Index& index : checked.statement.indices) {
       extents_[index.name] = index.extent;
       elements_ *= static_cast<double>(index.extent);
@@ -221,9 +225,7 @@ class Counter {
   double fewest() const {
     const Contraction& c = *contraction_;
     // Where both are less than 1, it is the same mask, or one within the other.
-    const double share =
-        std::min(matrix_share_, share_needed(definition_, checked_.statement.name));
-    double operations = elements_ * matrix_terms_ * share * 2.0;
+    double operations = elements_ * matrix_terms_ * std::min(matrix_share_, needed_) * 2.0;
     bool plain = c.sum->operands.size() == 1;
     for (const Index& index : c.sum->indices) {
       const std::optional<std::int64_t> shared = shares_of_tap(index);
@@ -296,6 +298,7 @@ class Counter {
 
   const Definition& definition_;
   const CheckedStatement& checked_;
+  double needed_;
   std::optional<Contraction> contraction_;
   Extents extents_;
   double elements_ = 1;
@@ -333,8 +336,9 @@ std::int64_t size_of(const std::vector<Index>& indices) {
 Cost cost_of(const Definition& definition) {
   Cost cost;
   std::size_t number = 0;
+  const auto needed = shares_needed(definition);
   for (const CheckedStatement& checked : definition.statements()) {
-    Counter(definition, checked).add_to(cost, number++);
+    Counter(definition, checked, needed.at(checked.statement.name)).add_to(cost, number++);
   }
   return cost;
 }
@@ -476,56 +480,71 @@ bool reaches_all(const Expression& place, std::int64_t extent, const Extents& ex
 
 }  // namespace
 
-double share_needed(const Definition& definition, const std::string& name) {
-  const TensorInfo& tensor = *definition.find(name);
-  if (tensor.role == TensorInfo::Role::output) return 1;
-  double best = 0;
-  bool is_read = false;
-  // Backwards from what reads the result: what is not certainly used makes nothing certain.
-  for (const CheckedStatement& checked : definition.statements()) {
-    const std::string& reader = checked.statement.name;
-    if (reader == name || !mentions(checked.statement.right, name)) continue;
-    is_read = true;
-    double most = 0;
-    Extents extents;
-    for (const Index& index : checked.statement.indices) extents[index.name] = index.extent;
-    for_each(checked.statement.right, [&](const Expression& e) {
-      for (const Index& index : e.indices) extents[index.name] = index.extent;
-    });
-    /// Of the places at which a condition holds; nobody knows how often one on values does.
-    const auto held = [&](const Expression& condition) {
-      return is_of_indices_alone(condition) ? share_of(condition, extents, definition) : 0.0;
-    };
-    const std::function<void(const Expression&, double)> look = [&](const Expression& e,
-                                                                    double share) {
-      if (share <= most) return;
-      if (e.op == Operator::read && e.name == name) {
-        std::set<std::string> taken;
-        bool each = share == 1 || is_plain(e);  // elsewhere places may be had more than once
-        for (std::size_t i = 0; each && i < tensor.extents.size(); ++i) {
-          each = reaches_all(e.operands[i], tensor.extents[i], extents, definition, taken);
-        }
-        if (each) most = share;
+namespace {
+
+/// Of a tensor's elements, the share that a statement certainly reads.
+double share_read(const Definition& definition, const CheckedStatement& checked,
+                  const TensorInfo& tensor) {
+  double most = 0;
+  Extents extents;
+  for (const Index& index : checked.statement.indices) extents[index.name] = index.extent;
+  for_each(checked.statement.right, [&](const Expression& e) {
+    for (const Index& index : e.indices) extents[index.name] = index.extent;
+  });
+  /// Of the places at which a condition holds; nobody knows how often one on values does.
+  const auto held = [&](const Expression& condition) {
+    return is_of_indices_alone(condition) ? share_of(condition, extents, definition) : 0.0;
+  };
+  const std::function<void(const Expression&, double)> look = [&](const Expression& e,
+                                                                  double share) {
+    if (share <= most) return;
+    if (e.op == Operator::read && e.name == tensor.name) {
+      std::set<std::string> taken;
+      bool each = share == 1 || is_plain(e);  // elsewhere places may be had more than once
+      for (std::size_t i = 0; each && i < tensor.extents.size(); ++i) {
+        each = reaches_all(e.operands[i], tensor.extents[i], extents, definition, taken);
       }
-      if (e.op == Operator::call && e.name == "where") {
-        const double first = held(e.operands[0]);
-        look(e.operands[0], share);
-        look(e.operands[1], share * first);
-        if (is_of_indices_alone(e.operands[0])) look(e.operands[2], share * (1 - first));
-        return;
-      }
-      if (e.op == Operator::reduction && e.operands.size() > 1) {
-        look(e.operands[1], share);
-        return look(e.operands[0], share * held(e.operands[1]));
-      }
-      for (const Expression& operand : e.operands) look(operand, share);
-    };
-    // A scan reads all of its terms for some element.
-    look(checked.scan ? checked.statement.right.operands[0] : checked.statement.right, 1);
-    if (most > best) best = std::max(best, most * share_needed(definition, reader));
+      if (each) most = share;
+    }
+    if (e.op == Operator::call && e.name == "where") {
+      const double first = held(e.operands[0]);
+      look(e.operands[0], share);
+      look(e.operands[1], share * first);
+      if (is_of_indices_alone(e.operands[0])) look(e.operands[2], share * (1 - first));
+      return;
+    }
+    if (e.op == Operator::reduction && e.operands.size() > 1) {
+      look(e.operands[1], share);
+      return look(e.operands[0], share * held(e.operands[1]));
+    }
+    for (const Expression& operand : e.operands) look(operand, share);
+  };
+  // A scan reads all of its terms for some element.
+  look(checked.scan ? checked.statement.right.operands[0] : checked.statement.right, 1);
+  return most;
+}
+
+}  // namespace
+
+std::map<std::string, double, std::less<>> shares_needed(const Definition& definition) {
+  std::map<std::string, double, std::less<>> shares;
+  for (const TensorInfo& tensor : definition.tensors()) {
+    if (tensor.role == TensorInfo::Role::output) shares[tensor.name] = 1;
   }
-  // A result that nothing reads yet is what is asked for.
-  return is_read || tensor.role == TensorInfo::Role::input ? best : 1;
+  // Backwards from what reads the result: what is not certainly used makes nothing certain.
+  const auto& statements = definition.statements();
+  for (auto checked = statements.rbegin(); checked != statements.rend(); ++checked) {
+    const std::string& reader = checked->statement.name;
+    // A result that nothing reads yet is what is asked for.
+    const double of_reader = shares.try_emplace(reader, 1.0).first->second;
+    for (const TensorInfo& tensor : definition.tensors()) {
+      if (tensor.name == reader || !mentions(checked->statement.right, tensor.name)) continue;
+      double& share = shares[tensor.name];
+      if (share < of_reader)
+        share = std::max(share, of_reader * share_read(definition, *checked, tensor));
+    }
+  }
+  return shares;
 }
 
 }  // namespace rekernel::definition

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,8 +41,9 @@ struct Contraction {
 /// The only contraction of a statement, if it has one, and no other reduction beside it.
 std::optional<Contraction> contraction_of(const CheckedStatement& checked);
 
-/// A share of a tensor's elements, at most that which outputs certainly depend on, whatever the
-/// values are: conditions on indices leave their share, conditions on values nothing.
-double share_needed(const Definition& definition, const std::string& tensor);
+/// A share of each tensor's elements, at most that which outputs certainly depend on, whatever the
+/// values are: conditions on indices leave their share, conditions on values nothing. An input that
+/// nothing reads has none.
+std::map<std::string, double, std::less<>> shares_needed(const Definition& definition);
 
 }  // namespace rekernel::definition

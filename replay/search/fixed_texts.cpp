@@ -192,7 +192,13 @@ std::string problem_text(const Problem& problem, const std::vector<std::string>&
       "The time is that of the whole plan, from the first launch to the end of the last, with a "
       "cold L2 cache and new input values for every sample. The median counts";
   if (!references.empty()) text += ", beside that of " + references.front();
-  text += ".\nInputs and output together are " + std::to_string(problem.min_bytes) + " bytes";
+  std::int64_t bytes = 0;
+  for (const Tensor& tensor : problem.tensors) bytes += tensor.bytes();
+  text += ".\nInputs and output together are " + std::to_string(bytes) + " bytes";
+  if (bytes != problem.min_bytes) {
+    text += ", of which " + std::to_string(problem.min_bytes) +
+            " have to be read or written on average, since values decide";
+  }
   if (!problem.program) {
     text += "; the definition takes " + std::to_string(problem.operations) + " operations";
   }

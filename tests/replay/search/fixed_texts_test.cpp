@@ -23,6 +23,14 @@ TEST(ProblemText, TellsTheDefinitionsWorkAndNoBound) {
       << text;
 }
 
+TEST(ProblemText, SaysWhatIsReadWhereValuesDecide) {
+  const std::string text = problem_text(*find_problem("attention_decode_gqa_bf16"), {});
+  EXPECT_TRUE(mentions(text,
+                       "Inputs and output together are 1074790656 bytes, of which 538050816 "
+                       "have to be read or written on average"))
+      << text;
+}
+
 TEST(ProblemText, ShowsTheDefinitionAndTheSizesOfAPlanInAxes) {
   const Problem& problem = *find_problem("attention_fp16_causal");
   const std::string text = problem_text(problem, {});

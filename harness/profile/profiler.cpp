@@ -71,9 +71,11 @@ std::vector<const KernelLaunch*> launches_of(const Candidate& candidate) {
 constexpr std::string_view profiled = "profiled_";
 
 /// The same candidate with kernels of names that none of the judge's own has: macros rename them.
-/// Machine code keeps its names.
+/// Machine code keeps its names. A plan in axes becomes the one for its sizes, since what it says
+/// in axes has the old names.
 Candidate with_own_names(Candidate candidate) {
   if (candidate.program.language != Language::cuda) return candidate;
+  candidate.written.clear();
   for (Step& step : candidate.program.steps) {
     auto* launch = std::get_if<KernelLaunch>(&step);
     // The reserved ones cannot be macros of a plan.

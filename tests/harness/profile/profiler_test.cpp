@@ -113,6 +113,26 @@ TEST_F(Profiler, AsksForTheCandidatesKernelsAlone) {
   EXPECT_EQ(profiling->profile->launches.back().hottest.at(0).text, "EXIT");
 }
 
+TEST_F(Profiler, RenamesTheKernelsOfAPlanInAxesForItsOwnSizes) {
+  const auto in_axes = load_candidate(std::filesystem::path(REKERNEL_SOURCE_DIR) /
+                                      "tests/in_axes/row_on_chip_or_not");
+  ASSERT_TRUE(in_axes) << in_axes.error().message;
+  ASSERT_TRUE(in_axes->is_in_axes());
+  candidate_ = *in_axes;
+  EXPECT_TRUE(profile());
+  const auto written = parse_candidate(ncu_.plan, {{Language::cuda, ncu_.code}}, "what ncu ran");
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(written->program.steps.size(), in_axes->program.steps.size());
+  int launches = 0;
+  for (const Step& step : written->program.steps) {
+    const auto* launch = std::get_if<KernelLaunch>(&step);
+    if (!launch) continue;
+    ++launches;
+    EXPECT_TRUE(launch->kernel.starts_with("profiled_")) << launch->kernel;
+  }
+  EXPECT_GT(launches, 0);
+}
+
 TEST_F(Profiler, GivesAStrangersProblemAlong) {
   EXPECT_TRUE(profile()->profile);
   EXPECT_FALSE(has(ncu_.commands.at(1), "--problem"));

@@ -124,8 +124,8 @@ using HostInputs = std::map<std::string, std::vector<double>>;
 struct TruthProgram {
   std::string json;  ///< `program` of the problem's file: what runs it reads it
   std::string text;  ///< its source
-  /// Inputs that its own get_inputs() draws, under new seeds. Their distributions are like what it
-  /// draws.
+  /// Inputs that its own get_inputs() draws, under new seeds, or that have the file's values under
+  /// every seed. Their distributions are like what they then hold.
   std::vector<std::string> draws;
 
   bool draws_input(const std::string& name) const;

@@ -2,12 +2,15 @@
 file says how they go together:
 
   {"form": "kernelbench", "text": "import torch …", "arguments": ["x", null], "parameters": {"weight": "linear.weight"}}
-  {"form": "flashinfer", "text": "def run(x, y): …", "arguments": ["x", "y"], "parameters": {}}
+  {"form": "flashinfer", "text": "def run(x, y, s, k): …", "arguments": ["x", "y", null, "k"], "parameters": {},
+   "numbers": [0.5], "values": {"k": "AAAA…"}}
 
-`arguments` names the input for each argument of forward() or run(), null where get_inputs() gives a number;
-`parameters` names the inputs that are parameters or buffers of the model. `draws`, where it is there, names the
-arguments whose values get_inputs() draws. The name `torch` is the other scripts'."""
+`arguments` names the input for each argument of forward() or run(), null where get_inputs() or `numbers` gives a
+number; `parameters` names the inputs that are parameters or buffers of the model. `draws`, where it is there, names
+the arguments whose values get_inputs() draws; `values` has those of inputs of integers that stay the same, in base64.
+The name `torch` is the other scripts'."""
 
+import base64
 import functools
 import random
 import sys
@@ -42,6 +45,11 @@ def casts_give_float64():
     return Float64()
 
 
+def changed_after_drawing(spec):
+    """Inputs that get their values from the program or the file, not from a distribution."""
+    return [*spec.get("draws", []), *spec.get("values", {})]
+
+
 def outputs_of(made):
     """A tensor, or several, as a list."""
     outputs = list(made) if isinstance(made, (tuple, list)) else [made]
@@ -56,19 +64,20 @@ class Program:
     def __init__(self, spec, device):
         names = names_of_program(spec["text"])
         self.parameters, self.names, self.device = spec["parameters"], spec["arguments"], device
-        self.get_inputs = names.get("get_inputs")
+        self.get_inputs, self.values = names.get("get_inputs"), spec.get("values", {})
         self.model, given = None, []
         # What the model has beside parameters and buffers is made where it is computed with.
         with torch.device(device), torch.no_grad():
             if spec["form"] == "flashinfer":
                 self.function = names["run"]
+                given = iter(spec.get("numbers", []))
             else:
                 arguments = names.get("get_init_inputs", list)()
                 made = names["Model"](**arguments) if isinstance(arguments, dict) else names["Model"](*arguments)
                 self.function = self.model = made.to(device)
                 if None in spec["arguments"]:
-                    given = list(names["get_inputs"]())
-        self.arguments = [name if name is not None else given[i] for i, name in enumerate(spec["arguments"])]
+                    given = (one for one, name in zip(names["get_inputs"](), spec["arguments"]) if name is None)
+        self.arguments = [name if name is not None else next(given) for name in spec["arguments"]]
 
     def __call__(self, inputs):
         arguments = [inputs[one] if isinstance(one, str) else one for one in self.arguments]
@@ -79,7 +88,13 @@ class Program:
             return outputs_of(torch.func.functional_call(self.model, tensors, tuple(arguments)))
 
     def draw(self, seed, inputs):
-        """Writes what get_inputs() gives under a seed into inputs by name."""
+        """Writes what get_inputs() gives under a seed, or the file's values, into inputs by name."""
+        for name in inputs.keys() & self.values.keys():
+            data = bytearray(base64.b64decode(self.values[name]))
+            inputs[name].copy_(torch.frombuffer(data, dtype=inputs[name].dtype).reshape(inputs[name].shape))
+        inputs = {name: tensor for name, tensor in inputs.items() if name not in self.values}
+        if not inputs:
+            return
         seed %= 1 << 32
         torch.manual_seed(seed)
         random.seed(seed)

@@ -79,7 +79,7 @@ def bound(request, inputs):
         return functools.partial(operator(request), **inputs), lambda seed: None
     spec = json.loads(request["program"])
     program = Program(spec, "cuda")
-    drawn = {name: inputs[name] for name in spec.get("draws", [])}
+    drawn = {name: inputs[name] for name in changed_after_drawing(spec)}
     return program.bound(inputs), lambda seed: program.draw(seed, drawn) if drawn else None
 
 

@@ -36,8 +36,9 @@ Page problem_import_page() {
                      "folder for ID.json")("id", text_value("ID"),
                                            "its id; after the file by default")(
           "workload", text_value("FILE", {Names::file}),
-          "of a Definition: workloads (JSON lines), whose first gives the variable axes and the "
-          "scalars")("axis", list_value("NAME=N"), "of a Definition: a variable axis")(
+          "of a Definition: workloads (JSON lines), whose first gives the variable axes, the "
+          "numbers and the integers; those of its data set by default")(
+          "axis", list_value("NAME=N"), "of a Definition: a variable axis")(
           "as-program", po::bool_switch(),
           "let the program itself give the truth, also where its operators have a definition")(
           "deadline", whole_number(1, 86400, "seconds")->default_value(120),
@@ -48,18 +49,18 @@ Page problem_import_page() {
 
 /// What a workload and the command line give a Definition.
 Result<Workload> given_workload(const ParsedArguments& parsed) {
+  const fs::path file = parsed.get<std::string>("file");
+  const Result<std::string> text = read_file(file);
+  if (!text) return text.error();
+  const bool is_definition = is_flashinfer_definition(*text);
+  if (parsed.has("workload") && !is_definition) {
+    return Error{"--workload: expected FILE to be a Definition of FlashInfer's"};
+  }
   Workload given;
-  if (parsed.has("workload")) {
-    const Result<std::string> text = read_file(parsed.get<std::string>("file"));
-    if (!text) return text.error();
-    if (!is_flashinfer_definition(*text)) {
-      return Error{"--workload: expected FILE to be a Definition of FlashInfer's"};
-    }
-    const Result<json::value> definition = parse_json(*text, parsed.get<std::string>("file"));
-    JsonReader reader(parsed.get<std::string>("file"), *definition);
-    const std::string name = reader.required("name").string(200);
-    if (auto error = reader.error()) return *error;
-    auto found = first_workload(parsed.get<std::string>("workload"), name);
+  const fs::path workloads =
+      parsed.has("workload") ? fs::path(parsed.get<std::string>("workload")) : workloads_of(file);
+  if (is_definition && !workloads.empty()) {
+    auto found = workload_for(*text, file, workloads);
     if (!found) return found.error();
     given = *std::move(found);
   }
@@ -142,8 +143,7 @@ int problem_import_command(const Arguments& arguments) {
   }
   auto given = given_workload(parsed);
   if (!given) return bad_input(given.error());
-  request.axes = std::move(given->axes);
-  request.scalars = std::move(given->scalars);
+  request.workload = *std::move(given);
   if (!pytorch_is_installed()) return bad_input({"python3 here cannot import torch"});
   Progress progress;
   progress.show("tracing " + request.file.string() + " …");

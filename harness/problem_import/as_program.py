@@ -1,5 +1,6 @@
 """A problem whose truth is the program itself, in float64, where the definition language cannot say what it does."""
 
+import base64
 import inspect
 
 RANDOM = {"rand", "randn", "randint", "bernoulli", "bernoulli_", "rand_like", "randn_like", "randint_like", "randperm",
@@ -97,6 +98,10 @@ def values_of_own_size(request, entries):
     return by_name(entries, inputs, tensors_of(model))
 
 
+def in_base64(tensor):
+    return base64.b64encode(tensor.contiguous().numpy().tobytes()).decode()
+
+
 def copies(values):
     return [one.clone() if isinstance(one, torch.Tensor) else one for one in values]
 
@@ -144,24 +149,29 @@ def as_program(request, why):
         model, inputs = program.build()
         if any(not isinstance(one, (torch.Tensor, int, float, bool, type(None))) for one in inputs):
             raise Refused("get_inputs: expected tensors and numbers")
-        if request["kind"] == "flashinfer" and any(not isinstance(one, torch.Tensor) for one in inputs):
-            raise Refused(f"{why}; and a program with scalars of a workload is no problem yet")
         entries, arguments = inputs_shown(program, model, inputs, draws)
     made = outputs_made(request, program, inputs)
     if len(entries) > 32:
         raise Refused(f"{len(entries)} inputs and parameters: expected at most 32 ({why})")
     elements = sum(math.prod(one["shape"]) for one in entries)
     values = tried(request, entries, elements)
-    drawn = []
+    drawn, given = [], {}
+    if request["kind"] == "flashinfer":  # whose arguments are in the order of the definition's inputs
+        given = {argument: program.values[name] for argument, name in zip(arguments, program.definition["inputs"])
+                 if name in program.values}
     if elements <= MOST_RUN and any(one["draw"] is None or one.get("made") for one in entries):
         values = values_of_own_size(request, entries)
     for one in entries:
-        if one["draw"] is None or one.get("made"):
+        if one["name"] in given:
+            one["draw"], _ = by_statistics(one, given[one["name"]])
+            one["how"] = "the workload's own, under every seed"
+        elif one["draw"] is None or one.get("made"):
             one["draw"], one["how"] = by_statistics(one, values[one["name"]])
             if one["target"] is None and request["kind"] == "kernelbench":
                 drawn.append(one["name"])
                 one["how"] = f"get_inputs() itself, under new seeds; stress inputs are {one['how']}"
     spec = getattr(program, "definition", {})
+    numbers = [one for one in inputs if not isinstance(one, torch.Tensor)] if spec else []
     names = list(spec.get("outputs", [])) or [f"output_{i + 1}" if i else "output" for i in range(len(made))]
     outputs = {name: {"dtype": type_name(one.dtype), "shape": list(one.shape)} for name, one in zip(names, made)}
     classes = [CLASSES.get(one["dtype"]) for one in outputs.values()]
@@ -177,7 +187,9 @@ def as_program(request, why):
                "program": {"form": request["kind"], "text": spec.get("reference", request["text"]),
                            "arguments": arguments,
                            "parameters": {one["name"]: one["target"] for one in entries if one["target"] is not None},
-                           **({"draws": drawn} if drawn else {})},
+                           **({"draws": drawn} if drawn else {}),
+                           **({"numbers": numbers} if numbers else {}),
+                           **({"values": {name: in_base64(one) for name, one in given.items()}} if given else {})},
                "tolerance": TOLERANCES.get(tolerance, tolerance)}
     notes = [f"{one['name']}: {one['how']}" for one in entries if one.get("how")]
     return {"file": file_text(problem), "small": {}, "notes": notes, "inputs": {}, "outputs": {},

@@ -55,27 +55,30 @@ def imported(request):
     """As a definition, else as the program itself."""
     if request.get("as_program"):
         return as_program(request, "asked for")
+    if request.get("tensors") and FlashInfer(request).values:
+        return as_program(request, "a workload gives integers")
     try:
         return translated(request)
     except Exception as error:  # what no translation can be made of may run all the same
         return as_program(request, one_line_of(error))
 
 
+def merged_with_smaller(request, own):
+    """The graph at its own and at smaller sizes, the request and the cap that gave these; or with itself, and none."""
+    kept = [{**request, "keep_constants": True}] if request["kind"] == "flashinfer" else []
+    for one, cap in itertools.product([request] + kept, CAPS):
+        try:
+            graph = merged(own, traced(one, cap))
+        except Exception:  # at other sizes the program may not run at all
+            continue
+        if sum(math.prod(p[1] for p in tensor["shape"]) for tensor in graph["inputs"]) <= MOST_CHECKED:
+            return graph, one, cap
+    return merged(own, own), request, None
+
+
 def translated(request):
     own = traced(request)
-    small, cap = None, None
-    for cap in CAPS:
-        try:
-            small = traced(request, cap)
-            graph = merged(own, small)
-            elements = sum(math.prod(p[1] for p in one["shape"]) for one in graph["inputs"])
-            if elements <= MOST_CHECKED:
-                break
-        except Exception:  # at other sizes the program may not run at all
-            small = None
-    if small is None:
-        cap = None
-        graph = merged(own, own)
+    graph, request, cap = merged_with_smaller(request, own)
     for one, spec in zip(graph["inputs"], own["inputs"]):
         one["target"] = spec.get("target")
     graph = named(graph, request)

@@ -148,6 +148,9 @@ Result<Answer> traced(const json::object& question, const ImportRequest& request
   command.limits.file_bytes = max_file_bytes;
   command.limits.address_space_bytes = max_memory_bytes;
   SandboxAdditions additions = python_additions();
+  for (const auto& [name, tensor] : request.workload.tensors) {
+    additions.readable.push_back(tensor.file.string());
+  }
   additions.variables.push_back("CUDA_VISIBLE_DEVICES=");
   const Result<ChildOutcome> outcome =
       run_sandboxed(std::move(command), SandboxDevices::none, additions);
@@ -211,6 +214,19 @@ Result<std::vector<Agreement>> agreements_of(const Problem& small, const Answer&
   return agreements;
 }
 
+/// The file of a workload's tensor; data sets name it from their own root.
+fs::path stored_at(JsonReader& field, const fs::path& workloads) {
+  const fs::path path = field.string(1000);
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(workloads, ignored).parent_path();
+  for (fs::path place = folder;; place = place.parent_path()) {
+    if (fs::is_regular_file(place / path, ignored)) return place / path;
+    if (place == place.root_path()) break;
+  }
+  field.fail("no file " + path.string() + " in " + folder.string() + " or above it");
+  return path;
+}
+
 }  // namespace
 
 std::string import_digest() {
@@ -225,13 +241,19 @@ bool is_flashinfer_definition(const std::string& text) {
   return object && object->contains("reference") && object->contains("axes");
 }
 
-Result<Workload> first_workload(const fs::path& file, const std::string& definition) {
-  const Result<std::string> text = read_file(file);
+Result<Workload> workload_for(const std::string& definition, const fs::path& file,
+                              const fs::path& workloads) {
+  const Result<json::value> spec = parse_json(definition, file.string());
+  if (!spec) return spec.error();
+  JsonReader root(file.string(), *spec);
+  const std::string name_of_definition = root.required("name").string(200);
+  if (auto error = root.error()) return *error;
+  const Result<std::string> text = read_file(workloads);
   if (!text) return text.error();
   std::istringstream lines(*text);
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
-    const std::string where = file.string() + ": line " + std::to_string(++number);
+    const std::string where = workloads.string() + ": line " + std::to_string(++number);
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const Result<json::value> value = parse_json(line, where);
     if (!value) return value.error();
@@ -244,15 +266,33 @@ Result<Workload> first_workload(const fs::path& file, const std::string& definit
     }
     if (auto inputs = workload.optional("inputs")) {
       for (auto& [name, field] : inputs->entries(64)) {
-        if (field.required("type").string(64) == "scalar") {
+        const std::string type = field.required("type").string(64);
+        if (type == "scalar") {
           found.scalars[name] = field.required("value").real();
+        } else if (type == "safetensors") {
+          JsonReader path = field.required("path");
+          const std::string key = field.required("tensor_key").string(200);
+          found.tensors[name] = {stored_at(path, workloads), key};
         }
       }
     }
     if (auto error = reader.error()) return *error;
-    if (of == definition) return found;
+    if (of == name_of_definition) return found;
   }
-  return Error{file.string() + ": no workload for '" + definition + "'"};
+  return Error{workloads.string() + ": no workload for '" + name_of_definition + "'"};
+}
+
+fs::path workloads_of(const fs::path& definition) {
+  std::error_code ignored;
+  const fs::path file = fs::absolute(definition, ignored);
+  for (fs::path place = file.parent_path(); place != place.root_path();
+       place = place.parent_path()) {
+    if (place.filename() != "definitions") continue;
+    fs::path found = place.parent_path() / "workloads" / file.lexically_relative(place);
+    found.replace_extension(".jsonl");
+    return fs::is_regular_file(found, ignored) ? found : fs::path();
+  }
+  return {};
 }
 
 std::string id_after(const fs::path& file) {
@@ -286,9 +326,13 @@ Result<ImportedProblem> import_problem(const ImportRequest& request) {
   }
   const bool flashinfer = is_flashinfer_definition(*program);
   json::object axes;
-  for (const auto& [name, size] : request.axes) axes[name] = size;
+  for (const auto& [name, size] : request.workload.axes) axes[name] = size;
   json::object scalars;
-  for (const auto& [name, value] : request.scalars) scalars[name] = value;
+  for (const auto& [name, value] : request.workload.scalars) scalars[name] = value;
+  json::object tensors;
+  for (const auto& [name, tensor] : request.workload.tensors) {
+    tensors[name] = {{"file", tensor.file.string()}, {"key", tensor.key}};
+  }
   const Result<Answer> answer = traced({{"kind", flashinfer ? "flashinfer" : "kernelbench"},
                                         {"path", request.file.filename().string()},
                                         {"text", *program},
@@ -296,6 +340,7 @@ Result<ImportedProblem> import_problem(const ImportRequest& request) {
                                         {"title", request.file.stem().string()},
                                         {"axes", std::move(axes)},
                                         {"scalars", std::move(scalars)},
+                                        {"tensors", std::move(tensors)},
                                         {"as_program", request.as_program}},
                                        request);
   if (!answer) return answer.error();

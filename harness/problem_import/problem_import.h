@@ -13,14 +13,26 @@
 
 namespace rekernel {
 
+/// A tensor in a file of the format safetensors.
+struct StoredTensor {
+  std::filesystem::path file;
+  std::string key;
+};
+
+/// What a workload of FlashInfer's gives a Definition.
+struct Workload {
+  std::map<std::string, std::int64_t> axes;     ///< variable ones
+  std::map<std::string, double> scalars;        ///< inputs that are numbers
+  std::map<std::string, StoredTensor> tensors;  ///< inputs whose values it has
+};
+
 /// A program or a definition of somebody else's, of which a problem's file is made.
 struct ImportRequest {
   /// KernelBench's Python (`Model`, `get_inputs`, `get_init_inputs`), or a Definition of
   /// FlashInfer's in JSON.
   std::filesystem::path file;
-  std::string id;                            ///< of the problem; empty: after the file
-  std::map<std::string, std::int64_t> axes;  ///< of a Definition: its variable axes
-  std::map<std::string, double> scalars;     ///< of a Definition: inputs that are numbers
+  std::string id;           ///< of the problem; empty: after the file
+  Workload workload;        ///< of a Definition
   bool as_program = false;  ///< the program gives the truth, whatever the language can say
   std::chrono::seconds deadline{120};
 };
@@ -48,14 +60,15 @@ std::string import_digest();
 /// Whether the text is a Definition of FlashInfer's.
 bool is_flashinfer_definition(const std::string& text);
 
-/// What a workload of FlashInfer's gives a definition.
-struct Workload {
-  std::map<std::string, std::int64_t> axes;
-  std::map<std::string, double> scalars;
-};
+/// The first workload in a file (JSON, a line each) that is for this Definition, whose text is
+/// given. Files that it names are looked for in the folder of the workloads, then in those above
+/// it.
+Result<Workload> workload_for(const std::string& definition, const std::filesystem::path& file,
+                              const std::filesystem::path& workloads);
 
-/// The first workload in a file (JSON, a line each) that is for this definition.
-Result<Workload> first_workload(const std::filesystem::path& file, const std::string& definition);
+/// Where a data set of FlashInfer's has the workloads of a Definition, `workloads/…/NAME.jsonl` of
+/// `definitions/…/NAME.json`; empty if they are not there.
+std::filesystem::path workloads_of(const std::filesystem::path& definition);
 
 /// "19_ReLU.py" → "relu": what a problem may be called.
 std::string id_after(const std::filesystem::path& file);

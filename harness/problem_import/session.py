@@ -2,9 +2,12 @@
 to check it with go to descriptor 3.
 
   {"kind": "kernelbench", "path": "19_ReLU.py", "text": "…", "id": "relu", "title": "…"}
-  {"kind": "flashinfer", "path": …, "text": the definition's JSON, "axes": {"batch_size": 8}, …}"""
+  {"kind": "flashinfer", "path": …, "text": the definition's JSON, "axes": {"batch_size": 8}, "scalars": {"s": 0.5},
+   "tensors": {"indices": {"file": "/…/blob.safetensors", "key": "indices"}}, …}"""
 
 import contextlib
+import functools
+import itertools
 import math
 import operator
 import os
@@ -37,20 +40,67 @@ class KernelBench:
         return model, list(inputs)
 
 
+SAFE_TYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+              "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
+
+
+@functools.cache
+def safe_tensor(path, key):
+    """A tensor of a file in the format safetensors (https://github.com/huggingface/safetensors)."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        if key not in header:
+            raise Refused(f"{path}: no tensor '{key}'")
+        spec, begin = header[key], file.tell()
+        if spec["dtype"] not in SAFE_TYPES:
+            raise Refused(f"{path}: '{key}' is of the type {spec['dtype']}: expected one of {', '.join(SAFE_TYPES)}")
+        first, last = spec["data_offsets"]
+        file.seek(begin + first)
+        data = bytearray(file.read(last - first))
+    if math.prod(spec["shape"]) == 0:
+        raise Refused(f"{path}: '{key}' is empty")
+    return torch.frombuffer(data, dtype=getattr(torch, SAFE_TYPES[spec["dtype"]])).reshape(spec["shape"])
+
+
 class FlashInfer:
-    """The `run` of a definition, at a workload's axes; smaller ones are its variable axes made smaller."""
+    """The `run` of a definition, at a workload's axes; smaller ones are its variable axes made smaller.
+
+    Integers are those of the workload. Of a workload's floating-point tensors, nothing but the shapes is taken."""
 
     def __init__(self, request, cap=None):
-        self.definition, self.scalars = json.loads(request["text"]), request.get("scalars", {})
-        self.axes = {}
+        self.definition, self.scalars = json.loads(request["text"]), dict(request.get("scalars", {}))
+        self.path, self.axes, self.values = request["path"], {}, {}
+        given = dict(request["axes"])
+        for name, place in request.get("tensors", {}).items():
+            self.take(name, place, given)
         for name, axis_value in self.definition["axes"].items():
-            own = axis_value.get("value", request["axes"].get(name))
+            own = axis_value.get("value", given.get(name))
             if own is None:
                 raise Refused(f"axis '{name}' is variable: expected --workload FILE, or --axis {name}=N")
-            self.axes[name] = own if cap is None or (axis_value["type"] == "const" and own <= 64) else shrunk(own, cap)
+            kept = axis_value["type"] == "const" and (own <= 64 or request.get("keep_constants"))
+            self.axes[name] = own if cap is None or kept else shrunk(own, cap)
         self.module = module_of(self.definition["reference"], request["path"])
         if "run" not in self.module:
             raise Refused("reference: no function 'run'")
+
+    def take(self, name, place, axes):
+        """What a workload's tensor says: axes, a number, or integers."""
+        spec, tensor = self.definition["inputs"].get(name), safe_tensor(place["file"], place["key"])
+        if spec is None:
+            raise Refused(f"the workload's '{name}' is no input of the definition")
+        if spec["shape"] is None:
+            self.scalars[name] = tensor.reshape(-1)[0].item()
+            return
+        if len(spec["shape"]) != tensor.dim() or spec["dtype"] != str(tensor.dtype).removeprefix("torch."):
+            raise Refused(f"the workload's '{name}' is {list(tensor.shape)} of {tensor.dtype}: expected "
+                          f"{spec['shape']} of {spec['dtype']}")
+        for axis_name, size in zip(spec["shape"], tensor.shape):
+            own = self.definition["axes"][axis_name].get("value", axes.get(axis_name, size))
+            if own != size:
+                raise Refused(f"the workload's '{name}' has {size} for the axis '{axis_name}': expected {own}")
+            axes[axis_name] = size
+        if not tensor.is_floating_point():
+            self.values[name] = tensor
 
     def names(self):
         return self.axes
@@ -72,9 +122,15 @@ class FlashInfer:
                 inputs.append(self.scalars[name])
                 continue
             dtype = getattr(torch, spec["dtype"])
-            if not dtype.is_floating_point:
-                raise Refused(f"input '{name}': what integers of a workload may be is not known")
             shape = [self.axes[axis_name] for axis_name in spec["shape"]]
+            if name in self.values:
+                if list(self.values[name].shape) != shape:
+                    raise RuntimeError(f"the workload's '{name}' does not go with other sizes")
+                inputs.append(self.values[name].clone())
+                continue
+            if not dtype.is_floating_point:
+                raise Refused(f"input '{name}': expected --workload FILE, whose first workload gives its integers as "
+                              "safetensors")
             inputs.append(torch.randn(shape, dtype=torch.float32).to(dtype))
         return Run(self.module["run"]), inputs
 

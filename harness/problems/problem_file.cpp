@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "harness/base/base64.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/problems/stress_rule.h"
@@ -33,6 +34,7 @@ using definition::TensorInfo;
 namespace {
 
 constexpr std::size_t max_text = 1 << 16;
+constexpr std::size_t max_values = 3 << 20;  ///< characters, of an input's values
 constexpr std::size_t max_tensors = 32;
 constexpr std::size_t max_dimensions = 8;
 constexpr std::int64_t max_elements = std::int64_t{1} << 40;
@@ -501,8 +503,12 @@ class ProblemReader {
       if (!tensor || tensor->role != Role::input) return field.fail("is no input");
       if (!used.insert(input).second) field.fail("is there already");
     };
+    std::size_t nulls = 0;
     for (JsonReader& argument : program.required("arguments").array(0, 64)) {
-      if (!argument.raw().is_null()) use(argument);
+      argument.raw().is_null() ? static_cast<void>(++nulls) : use(argument);
+    }
+    if (name == "flashinfer" && nulls > 0) {
+      for (JsonReader& number : program.required("numbers").array(nulls, nulls)) number.real();
     }
     for (auto& [input, target] : program.required("parameters").entries(max_tensors)) {
       if (failed()) return;
@@ -522,6 +528,19 @@ class ProblemReader {
         }
       }
     }
+    if (auto values = program.optional("values")) {
+      if (!failed() && values->raw().is_object() && values->raw().get_object().empty()) {
+        return values->expect("inputs with their values");
+      }
+      for (auto& [input, field] : values->entries(max_tensors)) {
+        if (failed()) return;
+        if (parameters.contains(input) || !used.contains(input) || made.draws_input(input)) {
+          return field.fail("expected an input that is an argument and is not drawn");
+        }
+        check_values(*problem_.find_tensor(input), field);
+        made.draws.push_back(input);
+      }
+    }
     program.no_other_keys();
     if (failed()) return;
     for (const Tensor* input : problem_.inputs()) {
@@ -538,6 +557,17 @@ class ProblemReader {
     made.text = text;
     problem_.program = std::make_shared<TruthProgram>(std::move(made));
     problem_.formula = lines_of(text);
+  }
+
+  /// Values of an integer input that stay the same under every seed, as they lie in memory.
+  static void check_values(const Tensor& input, JsonReader& field) {
+    if (!integer_range(input.dtype)) return field.fail("goes with inputs of integers");
+    const std::string text = field.string(max_values);
+    if (field.error()) return;
+    const std::optional<std::string> bytes = from_base64(text);
+    if (!bytes || static_cast<std::int64_t>(bytes->size()) != input.bytes()) {
+      field.expect("base64 of " + std::to_string(input.bytes()) + " bytes");
+    }
   }
 
   static std::vector<std::string> lines_of(const std::string& text) {

@@ -21,7 +21,7 @@ Result<std::string> sandbox();
 
 /// What one child needs beside what every child has: a program that is captured, and its compilers.
 struct SandboxAdditions {
-  std::vector<std::string> readable;   ///< folders
+  std::vector<std::string> readable;   ///< folders and files
   std::vector<std::string> writable;   ///< folders
   bool tools = false;                  ///< what PATH leads to, wherever it lies
   std::vector<std::string> variables;  ///< "NAME=value" each

@@ -1,8 +1,10 @@
 """`rekernel problem import`: programs become problems that agree with them; what is none is one line."""
 
+import base64
 import json
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,16 @@ COMPLAINTS = {
 
 def run(*arguments):
     return subprocess.run([PROGRAM, "problem", "import", *map(str, arguments)], capture_output=True, text=True)
+
+
+def safetensors(path, tensors):
+    """A file in that format, of tensors as (type, shape, bytes) by name."""
+    header, data = {}, b""
+    for name, (dtype, shape, values) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 class Into(unittest.TestCase):
@@ -103,6 +115,52 @@ class Programs(Into):
         made = json.loads((self.folder / "scaled_definition.json").read_text())
         self.assertEqual(list(made["inputs"]), ["x"])
         self.assertEqual(made["definition"], ["y[i, j] = x[i, j] * 0.125"])
+
+    def test_constants_that_the_program_insists_on_stay(self):
+        outcome = run(HERE / "fixed_definition.json", "--axis", "rows=8192", "--into", self.folder)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        made = json.loads((self.folder / "fixed_definition.json").read_text())
+        self.assertEqual(made["inputs"]["x"]["shape"], ["rows", 4096])
+        self.assertEqual(made["axes"]["rows"], 8192)
+        self.assertIn("sum(", " ".join(made["definition"]))
+
+    def test_integers_are_a_workloads(self):
+        definition = HERE / "gathered_definition.json"
+        self.refused("input 'order': expected --workload FILE", definition, "--axis", "rows=50", "--axis", "chosen=7")
+        order = [3, 0, 49, 7, 7, 1, 20]
+        data_set = self.folder / "set"
+        for part in ("definitions", "workloads", "blob"):
+            (data_set / part).mkdir(parents=True)
+        shutil.copy(definition, data_set / "definitions" / "gathered.json")
+        tensors = {"order": ("I32", [7], struct.pack("<7i", *order)), "scale": ("F32", [1], struct.pack("<f", 0.5))}
+        safetensors(data_set / "blob" / "values.safetensors", tensors)
+        place = {"type": "safetensors", "path": "blob/values.safetensors"}
+        inputs = {"x": {"type": "random"}, **{name: {**place, "tensor_key": name} for name in tensors}}
+        workload = {"definition": "gathered_rows", "workload": {"axes": {"rows": 50}, "inputs": inputs}}
+        workloads = data_set / "workloads" / "gathered.jsonl"
+        workloads.write_text(json.dumps(workload) + "\n")
+        into = self.folder / "into"
+        into.mkdir()
+        outcome = run(data_set / "definitions" / "gathered.json", "--into", into)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        made = json.loads((into / "gathered.json").read_text())
+        self.assertEqual(made["axes"], {"rows": 50, "chosen": 7, "columns": 96})
+        self.assertEqual(made["inputs"]["order"], {"dtype": "i32", "shape": [7], "draw": {"integers": [0, 50]}})
+        program = made["program"]
+        self.assertEqual((program["arguments"], program["numbers"]), (["x", "order", None], [0.5]))
+        self.assertEqual(struct.unpack("<7i", base64.b64decode(program["values"]["order"])), tuple(order))
+        checked = subprocess.run([PROGRAM, "problem", "check", into / "gathered.json"],
+                                 capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        for change, why in [({"rows": 50, "chosen": 8}, "has 7 for the axis 'chosen': expected 8"),
+                            ({"rows": 20}, "IndexError")]:
+            workload["workload"]["axes"] = change
+            workloads.write_text(json.dumps(workload) + "\n")
+            outcome = run(data_set / "definitions" / "gathered.json", "--into", into, "--id", "other")
+            self.assertEqual((outcome.returncode, why in outcome.stderr), (2, True), outcome.stderr)
+        (data_set / "blob" / "values.safetensors").unlink()
+        outcome = run(data_set / "definitions" / "gathered.json", "--into", into, "--id", "other")
+        self.assertIn("no file blob/values.safetensors in ", outcome.stderr)
 
     def test_bad_programs(self):
         programs = sorted((HERE / "bad").glob("*.py"))

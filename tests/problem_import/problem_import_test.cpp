@@ -28,15 +28,41 @@ TEST(Workloads, GiveAxesAndScalarsToTheirDefinition) {
 
 {"definition": "b", "workload": {"axes": {"n": 5, "m": 7}, "inputs": {"x": {"type": "random"}, "s": {"type": "scalar", "value": 0.5}}}}
 )";
-  const auto found = first_workload(path, "b");
+  const auto of = [&](const std::string& name) {
+    return workload_for(R"({"name": ")" + name + R"("})", "definition.json", path);
+  };
+  const auto found = of("b");
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(found->axes, (std::map<std::string, std::int64_t>{{"m", 7}, {"n", 5}}));
   EXPECT_EQ(found->scalars, (std::map<std::string, double>{{"s", 0.5}}));
-  EXPECT_EQ(first_workload(path, "c").error().message, path.string() + ": no workload for 'c'");
+  EXPECT_EQ(of("c").error().message, path.string() + ": no workload for 'c'");
   std::ofstream(path) << R"({"definition": "a", "workload": {"axes": {"n": 0}}})";
-  const auto bad = first_workload(path, "a");
+  const auto bad = of("a");
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().message.find(path.string() + ": line 1: "), 0u) << bad.error().message;
+}
+
+TEST(Workloads, NameFilesBelowTheirDataSet) {
+  const TemporaryFolder folder;
+  const auto root = std::filesystem::canonical(folder.path());
+  for (const char* part : {"definitions/op", "workloads/op", "blob/op"}) {
+    std::filesystem::create_directories(root / part);
+  }
+  const auto definition = root / "definitions/op/a.json", workloads = root / "workloads/op/a.jsonl";
+  EXPECT_EQ(workloads_of(definition), "");
+  EXPECT_EQ(workloads_of(root / "a.json"), "");
+  std::ofstream(workloads)
+      << R"({"definition": "a", "workload": {"axes": {}, "inputs": {"k": )"
+      << R"({"type": "safetensors", "path": "blob/op/k.safetensors", "tensor_key": "kk"}}}})"
+      << "\n";
+  EXPECT_EQ(workloads_of(definition), workloads);
+  const auto given = [&] { return workload_for(R"({"name": "a"})", definition, workloads); };
+  ASSERT_FALSE(given());
+  EXPECT_NE(given().error().message.find("no file blob/op/k.safetensors in "), std::string::npos);
+  std::ofstream(root / "blob/op/k.safetensors") << "x";
+  ASSERT_TRUE(given()) << given().error().message;
+  EXPECT_EQ(given()->tensors.at("k").file, root / "blob/op/k.safetensors");
+  EXPECT_EQ(given()->tensors.at("k").key, "kk");
 }
 
 TEST(Definitions, AreToldFromProblems) {

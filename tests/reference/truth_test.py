@@ -1,6 +1,7 @@
 """The process of programs that give a truth: the conversation, float64, what is refused. Without a GPU."""
 
 import array
+import base64
 import json
 import os
 import pathlib
@@ -132,6 +133,23 @@ class TruthProcess(unittest.TestCase):
             seen.add((seed, values))
         self.assertEqual(len(seen), 3)  # one seed, one draw
         self.assertGreater(len({values for _, values in seen}), 1)
+
+    def test_a_workloads_numbers_and_integers(self):
+        order = struct.pack("<2i", 1, 0)
+        spec = {"form": "flashinfer", "arguments": ["x", None, "order"], "parameters": {}, "numbers": [0.5],
+                "values": {"order": base64.b64encode(order).decode()},
+                "text": "def run(x, scale, order):\n    return x[order.long()] * scale\n"}
+        x, given, y, drawn = Memory([4, 6]), Memory([0, 0]), Memory(count=2), Memory([0, 0])
+        tensors = [tensor("x", [2], "input"), tensor("order", [2], "input", "i32"), tensor("y", [2], "output"),
+                   tensor("order", [2], "drawn", "i32")]
+        self.assertEqual(self.process.ask(["problem", json.dumps(spec), json.dumps(tensors)],
+                                          [one.descriptor for one in (x, given, y, drawn)]), ["ok"])
+        for seed in (1, 2):
+            self.assertEqual(self.process.ask(["draw", str(seed)]), ["ok"])
+            self.assertEqual(os.pread(drawn.descriptor, 8, 256), order)
+        os.pwrite(given.descriptor, order, 256)
+        self.assertEqual(self.process.ask(["compute"]), ["ok", ""])
+        self.assertEqual(list(y.float64()), [3.0, 2.0])
 
     def test_what_is_refused(self):
         run = "def run(x):\n    return {}\n"

@@ -110,6 +110,18 @@ TEST(ProblemFile, SaysWhatDoesNotGoTogetherInAProgram) {
   says("\"tolerance\"", "\"pytorch\": \"x\", \"tolerance\"", "does not go with a program");
   says("\"tolerance\"", "\"other_sizes\": {\"rows\": [1, 4]}, \"tolerance\"",
        "does not go with a program");
+  // Four integers of 64 bits, all zero.
+  const std::string zeros = "\"" + std::string(43, 'A') + "=\"";
+  EXPECT_EQ(changed("\"draws\": [\"order\"]", "\"values\": {\"order\": " + zeros + "}"), "taken");
+  says("\"draws\": [\"order\"]", "\"values\": {\"order\": \"AAAA\"}",
+       "expected base64 of 32 bytes");
+  says("\"draws\": [\"order\"]", "\"values\": {\"x\": " + zeros + "}",
+       "goes with inputs of integers");
+  says("\"draws\": [\"order\"]", "\"values\": {\"weight\": " + zeros + "}",
+       "expected an input that is an argument and is not drawn");
+  says("[\"order\"]}", "[\"order\"], \"values\": {\"order\": " + zeros + "}}",
+       "expected an input that is an argument and is not drawn");
+  says("\"kernelbench\"", "\"flashinfer\"", "the key \"numbers\" is missing");
 }
 
 TEST(ProblemFile, HasWhatItSays) {

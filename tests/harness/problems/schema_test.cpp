@@ -136,6 +136,8 @@ TEST(ProblemSchema, TakesAProgramInPlaceOfADefinition) {
            {"/program/form", "\"c\""},
            {"/program/arguments/0", "7"},
            {"/program/draws", "[]"},
+           {"/program/values", "{}"},
+           {"/program/values", "7"},
            {"/program/speed", "1"}}) {
     json::value bad = good;
     set(bad, pointer, json::parse(value));

@@ -124,7 +124,10 @@ std::string CallComparison::difference_of(RecordedLaunch& one, const RecordedLau
     const std::string parameter = kernel + "parameter " + std::to_string(i) + ", ";
     if (!same_maps(first, second)) return parameter + "its tensor maps";
     const std::string as_recorded = first.bytes;
-    if (may_hold_padding(first, second)) keep_chance_addresses_as_bytes(first, second);
+    if (may_hold_padding(first, second)) {
+      keep_chance_addresses_as_bytes(first, second);
+      clear_moving_addresses(first, second);
+    }
     if (!same_addresses(first, second)) return parameter + "its addresses";
     const std::string bytes = without_addresses(first);
     const std::string again = without_addresses(second, first);
@@ -147,6 +150,13 @@ bool CallComparison::same_maps(const RecordedParameter& one, const RecordedParam
                     });
 }
 
+bool CallComparison::stays(const std::pair<std::int64_t, RecordedAddress>& address,
+                           const RecordedParameter& other) const {
+  return std::any_of(other.addresses.begin(), other.addresses.end(), [&](const auto& second) {
+    return address.first == second.first && same_place(address.second, second.second);
+  });
+}
+
 /// Whether every address of the first is there in the other, too, and in the same place. A scalar
 /// that is an address in one call is one in the other.
 bool CallComparison::same_addresses(const RecordedParameter& one,
@@ -154,10 +164,18 @@ bool CallComparison::same_addresses(const RecordedParameter& one,
   if (!may_hold_padding(one, other) && one.addresses.size() != other.addresses.size()) {
     return false;
   }
-  return std::all_of(one.addresses.begin(), one.addresses.end(), [&](const auto& first) {
-    return std::any_of(other.addresses.begin(), other.addresses.end(), [&](const auto& second) {
-      return first.first == second.first && same_place(first.second, second.second);
-    });
+  return std::all_of(one.addresses.begin(), one.addresses.end(),
+                     [&](const auto& address) { return stays(address, other); });
+}
+
+/// A kernel finds a tensor in the same place of its parameters in every call. What lies in one
+/// tensor in one call and elsewhere in the other was left there by an earlier call; zero stays.
+void CallComparison::clear_moving_addresses(RecordedParameter& one,
+                                            const RecordedParameter& other) const {
+  std::erase_if(one.addresses, [&](const auto& address) {
+    if (stays(address, other)) return false;
+    std::fill_n(one.bytes.begin() + address.first, 8, '\0');
+    return true;
   });
 }
 

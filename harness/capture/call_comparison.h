@@ -45,6 +45,9 @@ class CallComparison {
   std::string difference_of(RecordedLaunch& one, const RecordedLaunch& other);
   bool same_maps(const RecordedParameter& one, const RecordedParameter& other) const;
   bool same_addresses(const RecordedParameter& one, const RecordedParameter& other) const;
+  bool stays(const std::pair<std::int64_t, RecordedAddress>& address,
+             const RecordedParameter& other) const;
+  void clear_moving_addresses(RecordedParameter& one, const RecordedParameter& other) const;
   void note_padding(const std::string& kernel, std::size_t parameter, const std::string& bytes,
                     const std::string& again);
 

@@ -24,10 +24,16 @@ Result<Candidate> parse_candidate(std::string_view plan_json, std::vector<Code> 
         .replace_filename(code_file(modules[module].language, module))
         .string();
   };
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < modules.size(); ++i) {
     if (auto sound = check_size_and_text(modules[i], file_of_module(i)); !sound) {
       return sound.error();
     }
+    bytes += modules[i].text.size();
+  }
+  if (bytes > max_code_bytes) {
+    return Error{where + ": " + counted(modules.size(), "module") + " of " + std::to_string(bytes) +
+                 " bytes: expected at most " + std::to_string(max_code_bytes)};
   }
   const auto value = parse_json(plan_json, where);
   if (!value) return value.error();

@@ -14,6 +14,7 @@ namespace rekernel {
 
 /// The most modules that a candidate may have.
 inline constexpr std::size_t most_modules = 32;
+inline constexpr std::size_t max_code_bytes = std::size_t{192} << 20;  ///< of all of them
 
 /// The file of a module in a candidate's folder: "kernel.cu", "kernel.ptx" or "kernel.cubin", of
 /// the modules after the first "kernel.1.cubin" and so on. Here alone those names are spelled out.

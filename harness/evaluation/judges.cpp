@@ -115,7 +115,11 @@ Judges::Answer Judges::evaluate(const Case& one) {
     bury(answer);
     return std::move(answer);
   };
-  if (!ask(one)) return dead(false);
+  if (Result<Ok> asked = ask(one); !asked) {
+    bury(answer);
+    answer.report = Result<EvaluationReport>(asked.error());
+    return answer;
+  }
   auto deadline = Channel::Clock::now() + one.options.startup_deadline;
   while (true) {
     const Result<Message> message = channel_.receive(deadline);

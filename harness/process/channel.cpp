@@ -65,6 +65,10 @@ Result<std::pair<FileDescriptor, FileDescriptor>> Channel::sockets() {
 Result<Ok> Channel::send(const Fields& fields, std::span<const int> descriptors) {
   if (descriptors.size() > most_descriptors) return Error{"too many descriptors in one message"};
   const std::string body = joined_fields(fields);
+  if (body.size() > longest_message) {
+    return Error{"a message of " + std::to_string(body.size()) + " bytes: expected at most " +
+                 std::to_string(longest_message)};
+  }
   Header size = body.size();
   std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
   bytes += body;

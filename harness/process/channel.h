@@ -42,7 +42,8 @@ class Channel {
 
   bool is_open() const { return socket_.is_open(); }
 
-  static constexpr std::size_t longest_message = std::size_t{80} << 20;  ///< code of 64 MiB fits
+  static constexpr std::size_t longest_message = std::size_t{256}
+                                                 << 20;  ///< a candidate's code fits
   static constexpr std::size_t most_descriptors = 64;
 
  private:

@@ -84,6 +84,14 @@ TEST(Channel, AMessageWithoutEndIsRefusedBeforeItTakesMemory) {
   EXPECT_EQ(message.error().message, "the other process sent a message without end");
 }
 
+TEST(Channel, AMessageThatIsTooLongIsNotSent) {
+  Pair pair = connected();
+  const Result<Ok> sent = pair.ours.send({std::string(Channel::longest_message, 'x')});
+  ASSERT_FALSE(sent);
+  EXPECT_NE(sent.error().message.find("expected at most "), std::string::npos);
+  ASSERT_TRUE(pair.ours.send({"a short one"}));
+}
+
 TEST(Channel, MalformedFieldsAreRefused) {
   for (const std::string body : {"9:short", "x:1", "1", "3:abcd"}) {
     Pair pair = connected();

@@ -40,7 +40,7 @@ struct Candidate {
   bool is_in_axes() const { return !written.empty(); }
 };
 
-inline constexpr std::size_t max_plan_bytes = 256u << 10;
+inline constexpr std::size_t max_plan_bytes = 1u << 20;
 inline constexpr std::size_t max_source_bytes = 1u << 20;  ///< of CUDA C++
 
 /// Reads and validates `kernel.json` (text) against the problem that it names; `source` is its code

@@ -36,12 +36,14 @@ Result<Ok> check_folder(const Candidate& candidate, const fs::path& directory) {
   return Ok{};
 }
 
-/// The subfolders, sorted by name.
+/// The subfolders, sorted by name. An empty one is none: git leaves such where files went.
 Result<std::vector<fs::path>> subfolders(const fs::path& folder) {
   std::vector<fs::path> result;
   std::error_code status;
   for (fs::directory_iterator it(folder, status), end; !status && it != end; it.increment(status)) {
-    if (it->is_directory(status)) result.push_back(it->path());
+    if (it->is_directory(status) && !fs::is_empty(it->path(), status)) {
+      result.push_back(it->path());
+    }
   }
   if (status) return Error{folder.string() + ": cannot be listed: " + status.message()};
   std::sort(result.begin(), result.end());

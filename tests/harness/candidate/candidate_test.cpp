@@ -518,8 +518,10 @@ TEST_F(CandidateFolder, LinksAndOddFilesAreRefused) {
 TEST_F(CandidateFolder, AllAreListedInOrder) {
   fs::create_directories(root_ / "generated" / "conv2d" / "b");
   fs::create_directories(root_ / "generated" / "conv2d" / "a");
-  std::ofstream(root_ / "generated" / "README.md") << "x";
-  std::filesystem::create_directories(root_ / "generated/softmax/moved_away");  // git leaves such
+  fs::create_directories(root_ / "generated" / "softmax" / "moved_away");  // git leaves such
+  for (const char* file : {"README.md", "conv2d/a/kernel.json", "conv2d/b/kernel.json"}) {
+    std::ofstream(root_ / "generated" / file) << "x";
+  }
   const auto folders = candidate_directories(root_.path());
   ASSERT_TRUE(folders.ok());
   const fs::path generated = root_ / "generated";

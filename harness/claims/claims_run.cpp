@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 #include "harness/base/files.h"
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t longest_reason = 500;
+constexpr std::string_view own_prefix = "rekernel: ";
 
 /// A claim's own folder, emptied, with the program's text in it, and its wrapper beside that.
 /// Returns what is compiled or run.
@@ -175,9 +177,18 @@ class ClaimsRun {
     }
   }
 
+  /// A record says nothing of where this machine built the program.
+  std::string without_places(std::string reason, const std::string& claim) const {
+    const std::string folder = (options_.work / claim / "").string();
+    for (std::size_t at = 0; (at = reason.find(folder, at)) != std::string::npos;) {
+      reason.erase(at, folder.size());
+    }
+    return reason.starts_with(own_prefix) ? reason.substr(own_prefix.size()) : reason;
+  }
+
   void finish(ClaimRow row, ClaimOutcome outcome, const std::string& reason) {
     row.outcome = outcome;
-    row.reason = one_line(reason, longest_reason);
+    row.reason = one_line(without_places(reason, row.claim.name), longest_reason);
     const std::lock_guard lock(mutex_);
     ++done_;
     if (options_.say) {

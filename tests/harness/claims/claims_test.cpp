@@ -168,7 +168,9 @@ class ClaimsRun : public ::testing::Test {
       EXPECT_EQ(read_file(source).value(), text_of_program);
       const std::lock_guard lock(mutex_);
       built_.insert(claim.name);
-      if (claim.name == "two") return Error{"compiler failed with status 1"};
+      if (claim.name == "two") {
+        return Error{"rekernel: " + (folder / "two.cu").string() + ": failed with status 1"};
+      }
       return folder / claim.name;
     };
     tools_.judge = [this](const Claim& claim, const fs::path&, const fs::path&, int device,
@@ -211,7 +213,7 @@ TEST_F(ClaimsRun, GivesEachClaimARowInTheFilesOrder) {
   EXPECT_EQ(record->rows[1].outcome, ClaimOutcome::missing);
   EXPECT_EQ(record->rows[1].reason.rfind("gone.cu: there is no such file", 0), 0u);
   EXPECT_EQ(record->rows[2].outcome, ClaimOutcome::not_built);
-  EXPECT_EQ(record->rows[2].reason, "compiler failed with status 1");
+  EXPECT_EQ(record->rows[2].reason, "two.cu: failed with status 1");
   EXPECT_EQ(record->rows[3].status, "passed");
   EXPECT_EQ(judged(), (std::set<std::string>{"one", "three"}));
 }

@@ -380,8 +380,8 @@ TEST(Candidate, OverflowingExtentsAreRefused) {
 
 TEST(Candidate, SizesAndEncodingAreLimited) {
   const std::string plan = json::serialize(small_plan());
-  EXPECT_EQ(parse_candidate(plan + std::string(1 << 18, ' '), source, where).error().message,
-            place + "larger than 262144 bytes");
+  EXPECT_EQ(parse_candidate(plan + std::string(max_plan_bytes, ' '), source, where).error().message,
+            place + "larger than 1048576 bytes");
   EXPECT_EQ(parse_candidate(plan, std::string((1 << 20) + 1, ' '), where).error().message,
             "generated/softmax/online/kernel.cu: larger than 1048576 bytes");
   EXPECT_EQ(parse_candidate(plan, "// \xff", where).error().message,

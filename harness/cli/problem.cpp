@@ -1,5 +1,7 @@
 #include "harness/cli/problem.h"
 
+#include <boost/json.hpp>
+
 #include "harness/base/cache.h"
 #include "harness/base/fields.h"
 #include "harness/base/files.h"
@@ -31,7 +33,7 @@ Result<Ok> add_fields(const Workload& workload, std::vector<std::string>& fields
     fields.insert(fields.end(), {name, std::to_string(size)});
   }
   for (const auto& [name, value] : workload.scalars) {
-    fields.insert(fields.end(), {name, std::to_string(value)});
+    fields.insert(fields.end(), {name, boost::json::serialize(boost::json::value(value))});
   }
   for (const auto& [name, tensor] : workload.tensors) {
     const Result<std::string> bytes = read_file(tensor.file, max_tensor_bytes);

@@ -116,6 +116,7 @@ Judges::Answer Judges::evaluate(const Case& one) {
     return std::move(answer);
   };
   if (Result<Ok> asked = ask(one); !asked) {
+    if (channel_.is_hung_up()) return dead(false);
     bury(answer);
     answer.report = Result<EvaluationReport>(asked.error());
     return answer;

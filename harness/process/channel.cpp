@@ -97,6 +97,11 @@ Result<Ok> Channel::send(const Fields& fields, std::span<const int> descriptors)
   return Ok{};
 }
 
+bool Channel::is_hung_up() const {
+  pollfd watched{socket_.get(), 0, 0};
+  return ::poll(&watched, 1, 0) > 0;  // an end alone is told unasked
+}
+
 Result<Message> Channel::receive(std::optional<Clock::time_point> deadline) {
   Message message;
   std::string bytes;

@@ -42,6 +42,9 @@ class Channel {
 
   bool is_open() const { return socket_.is_open(); }
 
+  /// Whether the other side hung up. What it sent before may still be there to be received.
+  bool is_hung_up() const;
+
   static constexpr std::size_t longest_message = std::size_t{256}
                                                  << 20;  ///< a candidate's code fits
   static constexpr std::size_t most_descriptors = 64;

@@ -54,7 +54,9 @@ TEST(Channel, CarriesDescriptors) {
 
 TEST(Channel, SaysWhenTheOtherSideIsGone) {
   Pair pair = connected();
+  EXPECT_FALSE(pair.ours.is_hung_up());
   pair.theirs.close();
+  EXPECT_TRUE(pair.ours.is_hung_up());
   const Result<Message> message = pair.ours.receive(soon());
   ASSERT_FALSE(message);
   EXPECT_EQ(message.error().message, "the other process is gone");

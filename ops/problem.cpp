@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 namespace rekernel {
@@ -77,6 +78,12 @@ std::vector<const Tensor*> with_role(const std::vector<Tensor>& tensors, Role ro
 
 std::vector<const Tensor*> Problem::inputs() const { return with_role(tensors, Role::input); }
 std::vector<const Tensor*> Problem::outputs() const { return with_role(tensors, Role::output); }
+
+std::int64_t Problem::tensor_bytes() const {
+  return std::accumulate(
+      tensors.begin(), tensors.end(), std::int64_t{0},
+      [](std::int64_t sum, const Tensor& tensor) { return sum + tensor.bytes(); });
+}
 
 const Tensor& Problem::largest(Role role) const {
   const std::vector<const Tensor*> found = with_role(tensors, role);

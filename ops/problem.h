@@ -194,6 +194,7 @@ struct Problem {
 
   std::vector<const Tensor*> inputs() const;
   std::vector<const Tensor*> outputs() const;
+  std::int64_t tensor_bytes() const;  ///< of all inputs and outputs together
   /// The one with the most bytes, the first of several.
   const Tensor& largest(Role role) const;
   const Tensor* find_tensor(const std::string& name) const;

@@ -42,23 +42,10 @@ std::shared_ptr<const DeviceBuffer> integers(std::int64_t count, std::int32_t va
   return buffer;
 }
 
-/// A plan and the lengths that it reads.
-class CallWithLengths : public Runnable {
- public:
-  CallWithLengths(std::unique_ptr<Runnable> plan, std::shared_ptr<const DeviceBuffer> lengths)
-      : plan_(std::move(plan)), lengths_(std::move(lengths)) {}
-  void enqueue(CUstream stream) override { plan_->enqueue(stream); }
-  std::string details() const override { return plan_->details(); }
-
- private:
-  std::unique_ptr<Runnable> plan_;
-  std::shared_ptr<const DeviceBuffer> lengths_;
-};
-
 /// Where an attention's tensors lie on the device. Of shapes with lengths: i32 (batch), how many
-/// queries and keys a sequence has.
+/// keys a sequence has.
 struct AttentionBuffers {
-  CUdeviceptr q = 0, k = 0, v = 0, o = 0, query_lengths = 0, key_lengths = 0;
+  CUdeviceptr q = 0, k = 0, v = 0, o = 0, key_lengths = 0;
 };
 
 /// Scaled dot-product attention as an operation graph. cuDNN's attention engines recognise this
@@ -77,24 +64,26 @@ void add_attention(CudnnGraph& graph, const Attention& shape, const AttentionBuf
                    {shape.key_heads * shape.keys * width, shape.keys * width, 1, width});
   const auto v = graph.buffer(type, key_rows, buffers.v);
   const auto o = graph.buffer(type, rows, buffers.o);
-  std::optional<CudnnGraph::Lengths> lengths;
+  std::optional<CudnnGraph::Tensor> query_lengths, key_lengths;
   if (!shape.lengths.empty()) {
     const Extents per_sequence = {shape.batch, 1, 1, 1};
-    lengths = {graph.buffer(CUDNN_DATA_INT32, per_sequence, buffers.query_lengths),
-               graph.buffer(CUDNN_DATA_INT32, per_sequence, buffers.key_lengths)};
+    query_lengths = graph.constant(CUDNN_DATA_INT32, per_sequence,
+                                   integers(shape.batch, static_cast<std::int32_t>(shape.queries)));
+    key_lengths = graph.buffer(CUDNN_DATA_INT32, per_sequence, buffers.key_lengths);
   }
 
   const auto product = graph.intermediate(f32, scores);
-  graph.matmul(q, k_transposed, product, lengths, CudnnGraph::LengthsOf::columns);
+  graph.matmul(q, k_transposed, product,
+               {.rows = query_lengths, .columns = key_lengths, .inner = {}});
   auto score = graph.intermediate(f32, scores);
   const auto scale = graph.scalar(static_cast<float>(shape.scale), 4);
   graph.binary(CUDNN_POINTWISE_MUL, product, scale, score);
 
-  if (lengths) {
+  if (key_lengths) {
     const auto is_row = compared(graph, CUDNN_POINTWISE_CMP_LT, index_of(graph, 2, score, scores),
-                                 lengths->rows, scores);
+                                 *query_lengths, scores);
     const auto is_key = compared(graph, CUDNN_POINTWISE_CMP_LT, index_of(graph, 3, score, scores),
-                                 lengths->keys, scores);
+                                 *key_lengths, scores);
     const auto visible = graph.intermediate(CUDNN_DATA_BOOLEAN, scores);
     graph.binary(CUDNN_POINTWISE_LOGICAL_AND, is_row, is_key, visible, CUDNN_DATA_BOOLEAN);
     score = masked(graph, score, visible, scores);
@@ -126,7 +115,7 @@ void add_attention(CudnnGraph& graph, const Attention& shape, const AttentionBuf
   graph.unary(CUDNN_POINTWISE_LOG, sum, log_sum);
   graph.binary(CUDNN_POINTWISE_ADD, maximum, log_sum, log_sum_exp);
   graph.binary(CUDNN_POINTWISE_DIV, exponential, sum, probability);
-  graph.matmul(probability, v, o, lengths, CudnnGraph::LengthsOf::inner);
+  graph.matmul(probability, v, o, {.rows = query_lengths, .columns = {}, .inner = key_lengths});
 }
 
 }  // namespace
@@ -137,12 +126,7 @@ MadeReference make_library_reference(const Attention& shape, const LibraryReques
   CudnnGraph graph({.api = &(*cudnn)->api(), .cudnn = *cudnn});
   AttentionBuffers buffers{request.at(shape.q), request.at(shape.k), request.at(shape.v),
                            request.at(shape.o)};
-  std::shared_ptr<const DeviceBuffer> query_lengths;
-  if (!shape.lengths.empty()) {
-    query_lengths = integers(shape.batch, static_cast<std::int32_t>(shape.queries));
-    buffers.query_lengths = query_lengths->get();
-    buffers.key_lengths = request.at(shape.lengths);
-  }
+  if (!shape.lengths.empty()) buffers.key_lengths = request.at(shape.lengths);
   add_attention(graph, shape, buffers);
   graph.seal();
 
@@ -151,9 +135,7 @@ MadeReference make_library_reference(const Attention& shape, const LibraryReques
   search.make = [&](const boost::json::object& choice) -> MadeReference {
     Result<EngineConfiguration> engine = EngineConfiguration::from_json(choice);
     if (!engine) return engine.error();
-    MadeReference plan = graph.plan(*engine);
-    if (!plan || !query_lengths) return plan;
-    return MadeReference(std::make_unique<CallWithLengths>(std::move(*plan), query_lengths));
+    return graph.plan(*engine);
   };
   return make_fastest(engine_key(request.id, request.problem, request.device.properties().name,
                                  (*cudnn)->api().version()),

@@ -22,12 +22,13 @@ std::vector<std::int64_t> packed_strides(const std::vector<std::int64_t>& extent
 class CudnnPlan : public Runnable {
  public:
   CudnnPlan(std::shared_ptr<const Cudnn> cudnn, BuiltPlan plan, BackendDescriptor variant,
-            DeviceBuffer workspace, std::vector<std::shared_ptr<float>> scalars, std::string name)
+            DeviceBuffer workspace, std::vector<std::shared_ptr<const void>> owned,
+            std::string name)
       : cudnn_(std::move(cudnn)),
         plan_(std::move(plan)),
         variant_(std::move(variant)),
         workspace_(std::move(workspace)),
-        scalars_(std::move(scalars)),
+        owned_(std::move(owned)),
         name_(std::move(name)) {}
 
   void enqueue(CUstream stream) override {
@@ -43,7 +44,7 @@ class CudnnPlan : public Runnable {
   BuiltPlan plan_;
   BackendDescriptor variant_;
   DeviceBuffer workspace_;
-  std::vector<std::shared_ptr<float>> scalars_;  // the variant pack points at these
+  std::vector<std::shared_ptr<const void>> owned_;  // the variant pack points at these
   std::string name_;
 };
 
@@ -169,14 +170,24 @@ CudnnGraph::Tensor CudnnGraph::buffer(cudnnDataType_t type,
                                       std::vector<std::int64_t> strides) {
   const Tensor tensor =
       add_tensor(type, extents, std::move(strides), false, false, buffer_alignment);
-  values_[tensor].pointer = pointer;
+  values_[tensor].pointer = reinterpret_cast<void*>(pointer);
+  return tensor;
+}
+
+CudnnGraph::Tensor CudnnGraph::constant(cudnnDataType_t type,
+                                        const std::vector<std::int64_t>& extents,
+                                        std::shared_ptr<const DeviceBuffer> buffer) {
+  const Tensor tensor = this->buffer(type, extents, buffer->get());
+  values_[tensor].owned = std::move(buffer);
   return tensor;
 }
 
 CudnnGraph::Tensor CudnnGraph::scalar(float value, std::size_t rank) {
   const Tensor tensor = add_tensor(CUDNN_DATA_FLOAT, std::vector<std::int64_t>(rank, 1), {}, false,
                                    true, sizeof(float));
-  values_[tensor].host = std::make_shared<float>(value);
+  const auto host = std::make_shared<float>(value);
+  values_[tensor].pointer = host.get();
+  values_[tensor].owned = host;
   return tensor;
 }
 
@@ -296,11 +307,10 @@ void CudnnGraph::reduce(cudnnReduceTensorOp_t reduction, Tensor x, Tensor y) {
   operation.finalize("reduction operation");
 }
 
-void CudnnGraph::matmul(Tensor a, Tensor b, Tensor c, const std::optional<Lengths>& lengths,
-                        LengthsOf keys) {
+void CudnnGraph::matmul(Tensor a, Tensor b, Tensor c, const Lengths& lengths) {
   BackendDescriptor& function = parts_.emplace_back(*target_.api, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   function.set_type(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
-  if (lengths && keys == LengthsOf::columns) {
+  if (lengths.columns) {
     const double padding = 0;
     function.set(CUDNN_ATTR_MATMUL_PADDING_VALUE, CUDNN_TYPE_DOUBLE, 1, &padding);
   }
@@ -311,13 +321,11 @@ void CudnnGraph::matmul(Tensor a, Tensor b, Tensor c, const std::optional<Length
   operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_ADESC, values_[a].descriptor);
   operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_BDESC, values_[b].descriptor);
   operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_CDESC, values_[c].descriptor);
-  if (lengths) {
-    operation.set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC,
-                             values_[lengths->rows].descriptor);
-    operation.set_descriptor(keys == LengthsOf::columns
-                                 ? CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC
-                                 : CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC,
-                             values_[lengths->keys].descriptor);
+  for (const auto& [attribute, length] :
+       {std::pair(CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC, lengths.rows),
+        std::pair(CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC, lengths.columns),
+        std::pair(CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC, lengths.inner)}) {
+    if (length) operation.set_descriptor(attribute, values_[*length].descriptor);
   }
   operation.finalize("matrix product operation");
 }
@@ -546,14 +554,13 @@ Result<std::unique_ptr<Runnable>> CudnnGraph::plan(const EngineConfiguration& en
 
     std::vector<std::int64_t> ids;
     std::vector<void*> pointers;
-    std::vector<std::shared_ptr<float>> scalars;
+    std::vector<std::shared_ptr<const void>> owned;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const Value& value = values_[i];
       if (!value.in_memory) continue;
       ids.push_back(static_cast<std::int64_t>(i) + 1);
-      pointers.push_back(value.host ? static_cast<void*>(value.host.get())
-                                    : reinterpret_cast<void*>(value.pointer));
-      if (value.host) scalars.push_back(value.host);
+      pointers.push_back(value.pointer);
+      if (value.owned) owned.push_back(value.owned);
     }
     void* const workspace_pointer = reinterpret_cast<void*>(workspace.get());
     BackendDescriptor variant(*target_.api, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
@@ -564,7 +571,7 @@ Result<std::unique_ptr<Runnable>> CudnnGraph::plan(const EngineConfiguration& en
     variant.finalize("variant pack");
     return std::unique_ptr<Runnable>(
         std::make_unique<CudnnPlan>(target_.cudnn, std::move(built), std::move(variant),
-                                    std::move(workspace), std::move(scalars), engine.name()));
+                                    std::move(workspace), std::move(owned), engine.name()));
   });
 }
 

@@ -91,6 +91,9 @@ class CudnnGraph {
   /// A tensor in device memory. `strides` in elements; empty: packed, row-major.
   Tensor buffer(cudnnDataType_t type, const std::vector<std::int64_t>& extents, CUdeviceptr pointer,
                 std::vector<std::int64_t> strides = {});
+  /// A tensor in a buffer of its own, packed, which the plans keep.
+  Tensor constant(cudnnDataType_t type, const std::vector<std::int64_t>& extents,
+                  std::shared_ptr<const DeviceBuffer> buffer);
   /// A number that the plan reads from the host.
   Tensor scalar(float value, std::size_t rank);
   /// A tensor that never reaches memory.
@@ -112,14 +115,12 @@ class CudnnGraph {
   /// y[…] = the index along `axis`
   void index(std::int64_t axis, Tensor x, Tensor y);
   void reduce(cudnnReduceTensorOp_t operation, Tensor x, Tensor y);
-  /// How many rows and columns of A · Bᵀ count, in device memory: i32 (batch, 1, 1, 1).
+  /// How much of each product of a batch counts, where not all does: C's rows, its columns, and
+  /// what is summed over. Each in device memory: i32 (batch, 1, 1, 1).
   struct Lengths {
-    Tensor rows, keys;
+    std::optional<Tensor> rows, columns, inner;
   };
-  /// What of a product the keys are: the columns of C, or what is summed over.
-  enum class LengthsOf { columns, inner };
-  void matmul(Tensor a, Tensor b, Tensor c, const std::optional<Lengths>& lengths = std::nullopt,
-              LengthsOf keys = LengthsOf::columns);
+  void matmul(Tensor a, Tensor b, Tensor c, const Lengths& lengths = {});
   /// Layer normalisation over the extents in which `scale` is not 1. `mean` and `inverse_deviation`
   /// are written in the training phase only.
   void layer_norm(cudnnBackendNormFwdPhase_t phase, Tensor x, Tensor scale, Tensor bias,
@@ -140,8 +141,8 @@ class CudnnGraph {
  private:
   struct Value {
     BackendDescriptor descriptor;
-    CUdeviceptr pointer = 0;
-    std::shared_ptr<float> host;  ///< a scalar's value
+    void* pointer = nullptr;            ///< on the device; a scalar's on the host
+    std::shared_ptr<const void> owned;  ///< what it points into, unless the caller owns that
     bool in_memory = false;
   };
 

@@ -71,7 +71,7 @@ bool is_little(const Problem& instance, const Problem& own) {
   for (const Workspace& one : instance.device_oracle.workspaces) workspace += one.bytes;
   return workspace <= most_workspace &&
          instance.operations <= std::max(own.operations, little_work) &&
-         instance.min_bytes <= std::max(own.min_bytes, few_bytes);
+         instance.tensor_bytes() <= std::max(own.tensor_bytes(), few_bytes);
 }
 
 /// Collects instances of a problem, none of them twice.

@@ -30,7 +30,7 @@ bool is_small(const Problem& problem, SmallerThan limit) {
   std::int64_t workspace = 0;
   for (const Workspace& one : problem.device_oracle.workspaces) workspace += one.bytes;
   if (workspace > as_workspace * limit.bytes) return false;
-  return problem.operations <= limit.operations && problem.min_bytes <= limit.bytes;
+  return problem.operations <= limit.operations && problem.tensor_bytes() <= limit.bytes;
 }
 
 }  // namespace

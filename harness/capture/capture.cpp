@@ -13,6 +13,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/candidate/code.h"
+#include "harness/capture/gpu_turn.h"
 #include "harness/capture/marks.h"
 #include "harness/capture/plan_maker.h"
 #include "harness/capture/recording.h"
@@ -107,12 +108,10 @@ SandboxAdditions additions(const CaptureRequest& request, const fs::path& scratc
 
 /// What a program without Python needs beside that: how many calls are timed, its GPU, and CUPTI,
 /// which PyTorch would bring.
-void add_for_marks(const CaptureRequest& request, SandboxAdditions& to) {
+void add_for_marks(const CaptureRequest& request, const GpuIdentity& gpu, SandboxAdditions& to) {
   to.variables.push_back("REKERNEL_CAPTURE_MARKS=" + std::to_string(request.samples));
   // It does not ask us which GPU to use: it sees the one.
-  if (const Result<GpuIdentity> gpu = identify_gpu(request.device)) {
-    to.variables.push_back("CUDA_VISIBLE_DEVICES=" + gpu->visible);
-  }
+  if (!gpu.visible.empty()) to.variables.push_back("CUDA_VISIBLE_DEVICES=" + gpu.visible);
   if (std::getenv("REKERNEL_CUPTI")) return;
   const Result<DynamicLibrary> cupti = DynamicLibrary::open({"libcupti.so.13", "libcupti.so.12"});
   if (!cupti) return;  // the recorder says that there is none
@@ -283,15 +282,20 @@ Result<ChildOutcome> run_recorded(const CaptureRequest& request, ChildCommand co
   return outcome;
 }
 
-/// The driver runs the program in its own process. It closes its result pipe at once, since what it
-/// starts may outlive it, and reports through files.
+/// The driver runs the program in its own process, and asks for the GPU once PyTorch is there. It
+/// closes its result pipe at once, since what it starts may outlive it, and reports through files.
 Result<Answer> run_python(const CaptureRequest& request, const Problem& problem,
-                          const fs::path& program, const fs::path& scratch) {
+                          const GpuIdentity& gpu, const fs::path& program,
+                          const fs::path& scratch) {
   const fs::path answer_path = scratch / "answer.json";
   ChildCommand command;
   command.arguments = {"/usr/bin/env", "-C", (scratch / "tmp").string(),
                        "python3",      "-c", driver_source};
   command.input = question(request, problem, program, answer_path);
+  const auto turn =
+      GpuTurn::offer(gpu.uuid, GpuLock::Clock::now() + request.deadline, request.waiting);
+  if (!turn) return turn.error();
+  command.inherited = {(*turn)->take_their_end()};
   const Result<ChildOutcome> outcome =
       run_recorded(request, std::move(command), additions(request, scratch, program));
   if (!outcome) return outcome.error();
@@ -300,15 +304,22 @@ Result<Answer> run_python(const CaptureRequest& request, const Problem& problem,
   return read_answer(*text);
 }
 
-/// The program runs by itself, in an empty folder, and its log tells the times.
-Result<Answer> run_marked(const CaptureRequest& request, const fs::path& program,
-                          const fs::path& scratch) {
+/// The program runs by itself, in an empty folder, with the GPU for itself, and its log tells the
+/// times.
+Result<Answer> run_marked(const CaptureRequest& request, const GpuIdentity& gpu,
+                          const fs::path& program, const fs::path& scratch) {
   ChildCommand command;
   command.arguments = {"/usr/bin/env", "-C", (scratch / "tmp").string(), program.string()};
   command.arguments.insert(command.arguments.end(), request.arguments.begin(),
                            request.arguments.end());
   SandboxAdditions more = additions(request, scratch, program);
-  add_for_marks(request, more);
+  add_for_marks(request, gpu, more);
+  std::optional<GpuLock> lock;
+  if (!gpu.uuid.empty()) {
+    Result<GpuLock> free = GpuLock::acquire(gpu.uuid, {}, request.waiting);
+    if (!free) return free.error();
+    lock = std::move(*free);
+  }
   const Result<ChildOutcome> outcome = run_recorded(request, std::move(command), more);
   if (!outcome) return outcome.error();
   Answer answer;
@@ -354,8 +365,12 @@ Result<Capture> capture_program(const CaptureRequest& request, const Problem& pr
   const ScratchFolder scratch;
   if (scratch.path().empty()) return Error{"cannot make a temporary folder"};
   for (const char* folder : {"logs", "tmp"}) fs::create_directory(scratch.path() / folder);
-  Result<Answer> answer = is_python(program) ? run_python(request, problem, program, scratch.path())
-                                             : run_marked(request, program, scratch.path());
+  // Where there is none, the program finds that out.
+  GpuIdentity gpu;
+  if (Result<GpuIdentity> found = identify_gpu(request.device)) gpu = std::move(*found);
+  Result<Answer> answer = is_python(program)
+                              ? run_python(request, problem, gpu, program, scratch.path())
+                              : run_marked(request, gpu, program, scratch.path());
   if (!answer) return Error{where + answer.error().message};
   Result<Recording> recording = read_logs(scratch.path() / "logs");
   if (!recording) return Error{where + recording.error().message};

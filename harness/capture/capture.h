@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,8 +26,10 @@ struct CaptureRequest {
   std::string name;                     ///< of the candidate
   Arch arch = "sm_80";                  ///< of the device that it runs on
   int device = 0;
-  int samples = 30;  ///< of the program's own time
-  std::chrono::seconds deadline{300};
+  int samples = 30;                    ///< of the program's own time
+  std::chrono::seconds deadline{300};  ///< with a Python program's wait for the GPU
+  /// Told, where others have the GPU, who: the program has it for itself.
+  std::function<void(const std::string& holder)> waiting;
 };
 
 /// A candidate out of a program, and what the program says of itself: nothing of that decides.
@@ -49,7 +52,9 @@ Result<std::filesystem::path> find_recorder();
 Result<Ok> check_request(const CaptureRequest& request, const Problem& problem);
 
 /// Runs a program in the sandbox with the recorder beside it and makes a candidate of what it
-/// launched. Errors say what the program did that cannot be captured.
+/// launched. Evaluations and captures on one GPU take turns: PyTorch is imported before, and the
+/// program loaded and run when it has the GPU. Errors say what the program did that cannot be
+/// captured.
 Result<Capture> capture_program(const CaptureRequest& request, const Problem& problem);
 
 }  // namespace rekernel

@@ -1,15 +1,23 @@
 #include "harness/claims/claim_tools.h"
 
 #include <boost/json.hpp>
+#include <memory>
+#include <mutex>
 #include <sstream>
 
+#include "harness/base/fields.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/utf8.h"
+#include "harness/candidate/code.h"
+#include "harness/capture/capture.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/evaluation/statistics.h"
+#include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
-#include "harness/problems/problem_file.h"
 #include "harness/process/sandbox.h"
-#include "harness/process/tool.h"
+#include "reference/pytorch.h"
 
 namespace rekernel {
 namespace {
@@ -128,102 +136,124 @@ Result<fs::path> built(const ClaimToolsOptions& options, const Claim& claim, con
   return program;
 }
 
-/// This program in a project's folder, for what it prints.
-Result<json::value> own_answer(const fs::path& project, const std::vector<std::string>& words,
-                               std::chrono::seconds deadline) {
-  ToolCommand tool;
-  tool.arguments = {"/usr/bin/env", "-C", project.string(), own_executable()};
-  tool.arguments.insert(tool.arguments.end(), words.begin(), words.end());
-  tool.deadline = deadline;
-  const Result<ToolOutcome> outcome = run_tool(tool);
-  if (!outcome) return outcome.error();
-  constexpr int verdict_failed = 1;
-  if (!outcome->good() && outcome->exit_status != verdict_failed) {
-    return Error{outcome->late ? "was not done in time" : outcome->last_words};
-  }
-  return parse_json(outcome->output, words.front());
+CaptureRequest request_of(const ClaimToolsOptions& options, const Claim& claim,
+                          const fs::path& program, const fs::path& folder, int device) {
+  CaptureRequest request;
+  request.program = program;
+  request.recorder = options.recorder;
+  std::error_code none;
+  if (fs::is_directory(extensions_of(folder), none)) request.extensions = extensions_of(folder);
+  if (!claim.function.empty()) request.function = claim.function;
+  request.name = claim.name;
+  request.device = device;
+  request.deadline = options.capture_deadline;
+  return request;
 }
 
-struct Captured {
-  std::string folder;
-  std::string note;
-  std::int64_t call_ns = 0;
-  std::int64_t device_ns = 0;
+std::int64_t median_of(const std::vector<std::int64_t>& times) {
+  return times.empty() ? 0 : summarise(times).median_ns;
+}
+
+/// A GPU, its judge and its PyTorch, which stay from claim to claim.
+class ClaimPlace {
+ public:
+  ClaimPlace(int device, const ClaimToolsOptions& options) : device_(device), options_(options) {}
+
+  EvaluationReport evaluate(const Candidate& candidate) {
+    const std::lock_guard lock(mutex_);
+    EvaluateOptions evaluate;
+    evaluate.samples = options_.samples;
+    evaluate.device = device_;
+    evaluate.references = library_reference_ids(candidate.problem);
+    if (options_.pytorch) {
+      evaluate.external_references = pytorch_ids(*find_problem(candidate.problem));
+      leave_time_for_torch_compile(evaluate);
+    }
+    if (Result<Ok> begun = begin(); !begun) {
+      EvaluationReport report;
+      report.failure = begun.error().message;
+      return report;
+    }
+    return launcher_->evaluate(candidate, evaluate);
+  }
+
+ private:
+  Result<Ok> begin() {
+    if (launcher_ && (!pytorch_ || pytorch_->descriptors())) return Ok{};
+    launcher_.reset();
+    pytorch_.reset();
+    if (options_.pytorch) {
+      // The problems are the list's, and that is the project's own.
+      auto spawned = PytorchProcess::spawn(WhoseText::own);
+      if (!spawned) return spawned.error();
+      pytorch_ = std::move(*spawned);
+    }
+    launcher_ = std::make_unique<LocalLauncher>(pytorch_.get());
+    return Ok{};
+  }
+
+  const int device_;
+  const ClaimToolsOptions options_;
+  std::mutex mutex_;
+  std::unique_ptr<PytorchProcess> pytorch_;  ///< outlives the launcher
+  std::unique_ptr<LocalLauncher> launcher_;
 };
 
-Result<Captured> captured(const ClaimToolsOptions& options, const Claim& claim,
-                          const std::string& problem, const fs::path& program,
-                          const fs::path& folder, int device) {
-  Result<std::vector<std::string>> given =
-      filled_command(claim.arguments, words_of(claim, options, program, folder));
-  if (!given) return Error{"arguments: " + given.error().message};
-  const fs::path into = folder / "captured";
-  std::error_code ignored;
-  fs::remove_all(into, ignored);
-  fs::create_directories(into, ignored);
-  std::vector<std::string> words = {"capture",    problem,
-                                    "--json",     "--no-evaluate",
-                                    "--into",     into.string(),
-                                    "--name",     claim.name,
-                                    "--device",   std::to_string(device),
-                                    "--deadline", std::to_string(options.capture_deadline.count())};
-  if (std::error_code none; fs::is_directory(extensions_of(folder), none)) {
-    words.insert(words.end(), {"--extensions", extensions_of(folder).string()});
+class Judging {
+ public:
+  explicit Judging(ClaimToolsOptions options) : options_(std::move(options)) {}
+
+  void judge(const Claim& claim, const fs::path& program, const fs::path& folder, int device,
+             ClaimRow& row) {
+    const auto failed = [&](ClaimOutcome outcome, const std::string& reason) {
+      row.outcome = outcome;
+      row.reason = reason;
+    };
+    const Result<const Problem*> problem = claimed_problem(claim, options_.claims_folder);
+    if (!problem) return failed(ClaimOutcome::not_evaluated, problem.error().message);
+    const Result<Capture> capture = captured(claim, **problem, program, folder, device);
+    if (!capture) return failed(ClaimOutcome::not_captured, capture.error().message);
+    row.own_call_ns = median_of(capture->call_ns);
+    row.own_device_ns = median_of(capture->device_ns);
+    row.note = one_line(capture->candidate.origin.note, 1000);
+    const EvaluationReport report = place(device).evaluate(capture->candidate);
+    if (!report.failure.empty()) return failed(ClaimOutcome::not_evaluated, report.failure);
+    take_evaluation(report.evaluation, row);
   }
-  if (!claim.function.empty()) words.insert(words.end(), {"--function", claim.function});
-  words.insert(words.end(), {"--", program.string()});
-  words.insert(words.end(), given->begin(), given->end());
-  constexpr std::chrono::seconds grace{60};
-  const Result<json::value> answer =
-      own_answer(folder / "project", words, options.capture_deadline + grace);
-  if (!answer) return answer.error();
-  JsonReader reader("capture", *answer);
-  Captured result;
-  result.folder = reader.required("folder").string();
-  result.note = reader.required("note").string();
-  JsonReader own = reader.required("program");
-  result.call_ns = own.required("call_ns").integer(0, std::int64_t{1} << 50);
-  result.device_ns = own.required("device_ns").integer(0, std::int64_t{1} << 50);
-  if (auto error = reader.error()) return *error;
-  return result;
-}
 
-Result<Evaluation> evaluated(const ClaimToolsOptions& options, const std::string& candidate,
-                             const fs::path& project, int device) {
-  std::vector<std::string> words = {"evaluate",
-                                    candidate,
-                                    "--json",
-                                    "--reference",
-                                    "all",
-                                    "--samples",
-                                    std::to_string(options.samples),
-                                    "--device",
-                                    std::to_string(device)};
-  if (options.pytorch) words.emplace_back("--pytorch");
-  const Result<json::value> answer = own_answer(project, words, options.evaluate_deadline);
-  if (!answer) return answer.error();
-  return evaluation_from_json(JsonReader("evaluate", *answer));
-}
+ private:
+  Result<Capture> captured(const Claim& claim, const Problem& problem, const fs::path& program,
+                           const fs::path& folder, int device) {
+    const Result<std::vector<std::string>> given =
+        filled_command(claim.arguments, words_of(claim, options_, program, folder));
+    if (!given) return Error{"arguments: " + given.error().message};
+    const Result<GpuIdentity> gpu = identify_gpu(device);
+    if (!gpu) return gpu.error();
+    const std::vector<Arch> archs = archs_on(gpu->capability);
+    if (archs.empty()) return Error{"this GPU is older than sm_80"};
+    CaptureRequest request = request_of(options_, claim, program, folder, device);
+    request.arguments = *given;
+    request.arch = archs.back();
+    Result<Capture> capture = capture_program(request, problem);
+    if (!capture) return capture;
+    // Whoever keeps the folder can judge it again.
+    if (auto kept = write_file_atomically(folder / "problem.json", problem.text); !kept) {
+      return kept.error();
+    }
+    const fs::path into = folder / "captured" / claim.name;
+    if (auto kept = write_candidate(into, capture->candidate); !kept) return kept.error();
+    return capture;
+  }
 
-void judge(const ClaimToolsOptions& options, const Claim& claim, const fs::path& program,
-           const fs::path& folder, int device, ClaimRow& row) {
-  const auto failed = [&](ClaimOutcome outcome, const Error& error) {
-    row.outcome = outcome;
-    row.reason = error.message;
-  };
-  const Result<std::string> problem =
-      write_problem(claim, options.claims_folder, folder / "project");
-  if (!problem) return failed(ClaimOutcome::not_evaluated, problem.error());
-  const Result<Captured> capture = captured(options, claim, *problem, program, folder, device);
-  if (!capture) return failed(ClaimOutcome::not_captured, capture.error());
-  row.own_call_ns = capture->call_ns;
-  row.own_device_ns = capture->device_ns;
-  row.note = one_line(capture->note, 1000);
-  const Result<Evaluation> evaluation =
-      evaluated(options, capture->folder, folder / "project", device);
-  if (!evaluation) return failed(ClaimOutcome::not_evaluated, evaluation.error());
-  take_evaluation(*evaluation, row);
-}
+  ClaimPlace& place(int device) {
+    const std::lock_guard lock(mutex_);
+    return places_.try_emplace(device, device, options_).first->second;
+  }
+
+  const ClaimToolsOptions options_;
+  std::mutex mutex_;
+  std::map<int, ClaimPlace> places_;
+};
 
 }  // namespace
 
@@ -250,22 +280,17 @@ Result<std::vector<std::string>> filled_command(const std::vector<std::string>& 
   return filled;
 }
 
-Result<std::string> write_problem(const Claim& claim, const fs::path& claims_folder,
-                                  const fs::path& project) {
-  const bool own_file = claim.problem.ends_with(".json");
-  std::string id = claim.problem;
-  std::string group = "claims";
+Result<const Problem*> claimed_problem(const Claim& claim, const fs::path& claims_folder) {
+  const Problem* known = find_problem(claim.problem);
+  if (known && claim.axes.empty()) return known;
   std::string text;
-  if (own_file) {
+  if (claim.problem.ends_with(".json")) {
     const Result<std::string> read = read_file(claims_folder / claim.problem);
     if (!read) return Error{"problem: " + read.error().message};
-    id = fs::path(claim.problem).stem().string();
     text = *read;
   } else {
-    const Problem* problem = find_problem(id);
-    if (!problem) return Error{"problem: " + unknown_problem(id).message};
-    group = problem->group;
-    text = problem->text;
+    if (!known) return Error{"problem: " + unknown_problem(claim.problem).message};
+    text = known->text;
   }
   Result<json::value> value = parse_json(text, claim.problem);
   if (!value) return value.error();
@@ -273,33 +298,18 @@ Result<std::string> write_problem(const Claim& claim, const fs::path& claims_fol
   json::value* axes = object ? object->if_contains("axes") : nullptr;
   if (!axes || !axes->is_object()) return Error{claim.problem + ": has no axes"};
   for (const auto& [axis, size] : claim.axes) {
-    json::value* known = axes->get_object().if_contains(axis);
-    if (!known) return Error{claim.problem + ": has no axis \"" + axis + "\""};
-    *known = size;
+    json::value* of_file = axes->get_object().if_contains(axis);
+    if (!of_file) return Error{claim.problem + ": has no axis \"" + axis + "\""};
+    *of_file = size;
   }
-  const std::string changed = pretty_json(*value);
-  if (const Result<Problem> sound = parse_problem(changed, claim.problem, id, group); !sound) {
-    return sound.error();
+  Result<NamedByContent> named = named_by_content(*object);
+  if (!named) return Error{claim.problem + ": " + named.error().message};
+  if (auto adopted =
+          adopt_problem(joined_fields({named->id, "claims", named->text}), claim.problem);
+      !adopted) {
+    return adopted.error();
   }
-  std::error_code status;
-  for (const fs::path& folder :
-       {project / "ops" / "problems" / group, project / "generated", project / "results"}) {
-    fs::create_directories(folder, status);
-    if (status) return Error{folder.string() + ": " + status.message()};
-  }
-  // The judge measures the ceiling by a product, which is one of the published problems.
-  for (const Problem& published : published_problems()) {
-    if (published.id == id) continue;
-    const fs::path folder = project / "ops" / "problems" / published.group;
-    fs::create_directories(folder, status);
-    if (auto kept = write_file_atomically(folder / (published.id + ".json"), published.text);
-        !kept) {
-      return kept.error();
-    }
-  }
-  const fs::path file = project / "ops" / "problems" / group / (id + ".json");
-  if (Result<Ok> written = write_file_atomically(file, changed); !written) return written.error();
-  return id;
+  return find_problem(named->id);
 }
 
 ClaimTools claim_tools(const ClaimToolsOptions& options) {
@@ -312,9 +322,10 @@ ClaimTools claim_tools(const ClaimToolsOptions& options) {
       prepare(options, claim, program, folder);
     };
   }
-  tools.judge = [options](const Claim& claim, const fs::path& program, const fs::path& folder,
+  const auto judging = std::make_shared<Judging>(options);
+  tools.judge = [judging](const Claim& claim, const fs::path& program, const fs::path& folder,
                           int device,
-                          ClaimRow& row) { judge(options, claim, program, folder, device, row); };
+                          ClaimRow& row) { judging->judge(claim, program, folder, device, row); };
   return tools;
 }
 

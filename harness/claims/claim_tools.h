@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/claims/claims_run.h"
+#include "ops/problem.h"
 
 namespace rekernel {
 
@@ -14,12 +15,12 @@ struct ClaimToolsOptions {
   std::filesystem::path sources;
   std::filesystem::path claims_folder;  ///< the file of claims lies in it
   int samples = 60;
-  bool pytorch = true;  ///< PyTorch is timed beside the program
+  bool pytorch = true;             ///< PyTorch is timed beside the program
+  std::filesystem::path recorder;  ///< find_recorder()
   /// For which PyTorch compiles extensions before the GPU is asked, as it would there: "9.0+PTX".
   std::string extension_archs;
   std::chrono::seconds compile_deadline{900};
   std::chrono::seconds capture_deadline{300};
-  std::chrono::seconds evaluate_deadline{1800};
 };
 
 /// A command with what its placeholders stand for: {source}, {program}, {sources}, {claims},
@@ -27,13 +28,12 @@ struct ClaimToolsOptions {
 Result<std::vector<std::string>> filled_command(const std::vector<std::string>& command,
                                                 const std::map<std::string, std::string>& words);
 
-/// A project's folder with this problem alone, at the claim's sizes: where `rekernel` is run for
-/// it. Returns the problem's id. `claims_folder` has the problem's file where the claim names one.
-Result<std::string> write_problem(const Claim& claim, const std::filesystem::path& claims_folder,
-                                  const std::filesystem::path& project);
+/// The claim's problem at its sizes, which this process knows from then on. `claims_folder` has the
+/// problem's file where the claim names one.
+Result<const Problem*> claimed_problem(const Claim& claim,
+                                       const std::filesystem::path& claims_folder);
 
-/// Compilers run in the sandbox, without a GPU; capture and judgement are this program's own
-/// commands, each a process of its own.
+/// Compilers run in the sandbox, without a GPU. A GPU's judge and PyTorch stay from claim to claim.
 ClaimTools claim_tools(const ClaimToolsOptions& options);
 
 }  // namespace rekernel

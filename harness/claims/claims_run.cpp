@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t longest_reason = 500;
+/// On one GPU, where they take turns: one program's PyTorch is imported while others are judged.
+constexpr int judged_at_once = 3;
 constexpr std::string_view own_prefix = "rekernel: ";
 
 /// A claim's own folder, emptied, with the program's text in it, and its wrapper beside that.
@@ -60,8 +62,8 @@ class ClaimsRun {
       for (unsigned i = 0; i < std::max(1u, options_.compilers); ++i) {
         threads.emplace_back([this] { compile_all(); });
       }
-      if (tools_.judge) {
-        for (const int device : options_.devices) {
+      for (const int device : tools_.judge ? options_.devices : std::vector<int>{}) {
+        for (int i = 0; i < judged_at_once; ++i) {
           threads.emplace_back([this, device] { judge_all(device); });
         }
       }

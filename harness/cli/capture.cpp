@@ -151,6 +151,9 @@ int capture_command(const Arguments& arguments) {
 
   Progress progress;
   progress.show("capturing " + request.program.string() + " …");
+  request.waiting = [&](const std::string& holder) {
+    progress.show("the GPU is taken by " + holder + ": waiting for it …");
+  };
   const Result<Capture> capture = capture_program(request, *problem);
   progress.show("");
   if (!capture) return bad_input(capture.error());

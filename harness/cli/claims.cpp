@@ -98,8 +98,8 @@ Page claims_page() {
        "without a GPU"}};
   page.group("Programs")
       .add_options()("sources", text_value("DIR", {Names::folder}),
-                     "the folder below which the programs' files lie")("only", list_value("NAME"),
-                                                                       "these claims alone")(
+                     "the folder below which the programs' files lie")(
+          "only", list_value("NAME"), "this claim alone; once for each of several")(
           "work", text_value("DIR", {Names::folder}),
           "folder for what is built and captured; one in the temporary directory by default")(
           "compilers", whole_number(1, 1024),
@@ -220,6 +220,7 @@ int claims_command(const Arguments& arguments) {
   if (!compile_only) {
     Result<fs::path> recorder = find_recorder();
     if (!recorder) return bad_input(recorder.error());
+    tools_options.recorder = *std::move(recorder);
     Result<std::vector<int>> devices = devices_of(parsed);
     if (!devices) return bad_input(devices.error());
     options.devices = *std::move(devices);

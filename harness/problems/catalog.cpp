@@ -279,6 +279,20 @@ Result<Ok> adopt_problem(std::string_view fields, const std::string& where) {
   return Ok{};
 }
 
+Result<NamedByContent> named_by_content(boost::json::object definition) {
+  constexpr std::size_t hash_digits = 10;
+  constexpr std::size_t longest_id = 64;
+  const boost::json::value* name = definition.if_contains("id");
+  if (!name || !name->is_string() || !is_identifier(name->get_string())) {
+    return Error{"id: expected an identifier (letters, digits and _, at most 64)"};
+  }
+  const std::string hash = sha256_hex(boost::json::serialize(definition)).substr(0, hash_digits);
+  const std::string given(name->get_string());
+  const std::string id = given.substr(0, longest_id - hash_digits - 1) + "_" + hash;
+  definition["id"] = id;
+  return NamedByContent{id, boost::json::serialize(definition)};
+}
+
 std::string digest_of_problem(std::string_view id) {
   constexpr std::size_t digits = 16;
   const Problem* problem = find_problem(id);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -55,6 +56,13 @@ std::string problem_fields(std::string_view id);
 /// From now on, this process knows that problem by its id. What find_problem() gave before stays
 /// valid.
 Result<Ok> adopt_problem(std::string_view fields, const std::string& where);
+
+/// A problem's text under an id that no other text has: its own and a hash, "mine_0123456789".
+struct NamedByContent {
+  std::string id, text;
+};
+/// The error says that the definition names no identifier as its `id`.
+Result<NamedByContent> named_by_content(boost::json::object definition);
 
 /// problem_digest() of what is judged under this id; zeros where there is none.
 std::string digest_of_problem(std::string_view id);

@@ -5,8 +5,6 @@
 #include <set>
 
 #include "harness/base/fields.h"
-#include "harness/base/files.h"
-#include "harness/base/json.h"
 #include "harness/problems/catalog.h"
 
 namespace rekernel::service {
@@ -14,9 +12,6 @@ namespace rekernel::service {
 namespace json = boost::json;
 
 namespace {
-
-constexpr std::size_t hash_digits = 10;
-constexpr std::size_t longest_id = 64;
 
 /// Which definitions this process knows, by the ids that own_problem() gives.
 class KnownDefinitions {
@@ -50,23 +45,14 @@ KnownDefinitions& known_definitions() {
 }  // namespace
 
 Result<std::string> own_problem(const json::object& definition) {
-  const json::value* name = definition.if_contains("id");
-  if (!name || !name->is_string() || !is_identifier(name->get_string())) {
-    return Error{"problem: id: expected an identifier (letters, digits and _, at most 64)"};
-  }
+  const Result<NamedByContent> named = named_by_content(definition);
+  if (!named) return Error{"problem: " + named.error().message};
   if (definition.contains("program")) {
     return Error{
         "problem: program: a service runs no programs of its clients: expected a definition"};
   }
-  const std::string hash = sha256_hex(json::serialize(definition)).substr(0, hash_digits);
-  const std::string given(name->get_string());
-  const std::string id = given.substr(0, longest_id - hash_digits - 1) + "_" + hash;
-  json::object renamed = definition;
-  renamed["id"] = id;
-  if (auto added = known_definitions().add(id, json::serialize(renamed)); !added) {
-    return added.error();
-  }
-  return id;
+  if (auto added = known_definitions().add(named->id, named->text); !added) return added.error();
+  return named->id;
 }
 
 }  // namespace rekernel::service

@@ -18,8 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-constexpr const char* where = "generated/softmax/mine/kernel.json";
-constexpr const char* source = "extern \"C\" __global__ void k(const float* x, float* y) {}\n";
+constexpr const char* place_of_mine = "generated/softmax/mine/kernel.json";
+constexpr const char* source_of_mine =
+    "extern \"C\" __global__ void k(const float* x, float* y) {}\n";
 
 std::string plan_with(const std::string& rest, const std::string& arch = "sm_80") {
   return R"({"schema": 1, "problem": "softmax", "name": "mine", "idea": "one pass", "arch": ")" +
@@ -31,13 +32,13 @@ std::string launch_with(const std::string& keys) {
 }
 
 Candidate valid(const std::string& plan) {
-  auto candidate = parse_candidate(plan, source, where);
+  auto candidate = parse_candidate(plan, source_of_mine, place_of_mine);
   EXPECT_TRUE(candidate) << (candidate ? "" : candidate.error().message);
   return candidate ? *std::move(candidate) : Candidate{};
 }
 
 std::string error_of(const std::string& plan) {
-  const auto candidate = parse_candidate(plan, source, where);
+  const auto candidate = parse_candidate(plan, source_of_mine, place_of_mine);
   return candidate ? "" : candidate.error().message;
 }
 
@@ -113,7 +114,7 @@ TEST(PlanInAxes, IsWrittenAsItWasRead) {
   const std::string text = candidate_json(candidate);
   EXPECT_NE(text.find("\"ceil_div(columns, THREADS)\""), std::string::npos) << text;
   EXPECT_NE(text.find("\"when\": \"columns % 4 != 0 or rows == 1\""), std::string::npos) << text;
-  const auto again = parse_candidate(text, source, where);
+  const auto again = parse_candidate(text, source_of_mine, place_of_mine);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(candidate_json(*again), text);
   EXPECT_EQ(candidate_sha256(*again), candidate_sha256(candidate));
@@ -135,7 +136,7 @@ TEST(PlanInAxes, HashesByWhatItSaysAndNotByTheOrderOfItsKeys) {
 }
 
 TEST(PlanInAxes, ErrorsNameKeyAndReason) {
-  const std::string place = std::string(where) + ": launches[0].";
+  const std::string place = std::string(place_of_mine) + ": launches[0].";
   const auto error = [](const std::string& keys) { return error_of(plan_with(launch_with(keys))); };
   EXPECT_EQ(error(R"("grid": ["lines"], "block": [32])"),
             place +
@@ -161,7 +162,7 @@ TEST(PlanInAxes, ErrorsNameKeyAndReason) {
   EXPECT_EQ(error(R"("grid": [1], "block": [32], "when": true)"),
             place + "when: expected a string, got true");
   EXPECT_EQ(error(R"("grid": [1], "block": [32], "when": "rows == 1")"),
-            std::string(where) +
+            std::string(place_of_mine) +
                 ": launches: expected at least one kernel, and no \"when\" of one holds");
   EXPECT_NE(error(R"("grid": [1], "block": [32], "module": "0")").find("expected an integer"),
             std::string::npos);
@@ -170,7 +171,7 @@ TEST(PlanInAxes, ErrorsNameKeyAndReason) {
 TEST(PlanInAxes, NamesThatMeanTwoThingsAreErrors) {
   const std::string plan = plan_with(R"("compile": {"defines": {"rows": 4}}, )" +
                                      launch_with(R"("grid": ["rows"], "block": [32])"));
-  EXPECT_EQ(error_of(plan), std::string(where) +
+  EXPECT_EQ(error_of(plan), std::string(place_of_mine) +
                                 ": launches[0].grid[0]: \"rows\": 'rows' is an axis and a macro of "
                                 "\"defines\": rename the macro");
   // Macros that are no integers have no value.

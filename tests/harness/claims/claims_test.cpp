@@ -13,7 +13,8 @@
 #include "harness/claims/claims_file.h"
 #include "harness/claims/claims_record.h"
 #include "harness/claims/claims_run.h"
-#include "harness/problems/problem_file.h"
+#include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
 #include "harness/report/data.h"
 #include "tests/temporary.h"
 
@@ -117,28 +118,38 @@ TEST(ClaimTools, FillCommands) {
   EXPECT_EQ(filled_command({"{n}"}, words).error().message, "unknown placeholder {n}");
 }
 
-TEST(ClaimTools, WriteTheProblemAtTheClaimsSizes) {
+TEST(ClaimTools, KnowTheProblemAtTheClaimsSizes) {
   const TemporaryFolder folder;
   Claim claim;
   claim.problem = "matmul_fp16";
   claim.axes = {{"m", 128}, {"k", 64}};
-  const Result<std::string> id = write_problem(claim, folder.path(), folder / "project");
-  ASSERT_TRUE(id.ok()) << id.error().message;
-  EXPECT_EQ(*id, "matmul_fp16");
-  const Result<Problem> problem =
-      read_problem(folder / "project/ops/problems/published/matmul_fp16.json");
+  const auto complaint = [&] {
+    const Result<const Problem*> problem = claimed_problem(claim, folder.path());
+    return problem ? "" : problem.error().message;
+  };
+  const Result<const Problem*> problem = claimed_problem(claim, folder.path());
   ASSERT_TRUE(problem.ok()) << problem.error().message;
-  EXPECT_EQ(problem->find_tensor("a")->shape, (std::vector<std::int64_t>{128, 64}));
-  EXPECT_EQ(problem->find_tensor("b")->shape, (std::vector<std::int64_t>{64, 4096}));
+  EXPECT_EQ((*problem)->find_tensor("a")->shape, (std::vector<std::int64_t>{128, 64}));
+  EXPECT_EQ((*problem)->find_tensor("b")->shape, (std::vector<std::int64_t>{64, 4096}));
+  EXPECT_EQ(find_problem((*problem)->id), *problem);
+  // Others of that id keep their sizes, and are judged at the same time.
+  EXPECT_NE((*problem)->id, "matmul_fp16");
+  EXPECT_EQ(find_problem("matmul_fp16")->find_tensor("a")->shape[0], 4096);
+  EXPECT_EQ((*problem)->group, "claims");
+  EXPECT_FALSE(is_strangers(**problem));
+  EXPECT_FALSE(library_reference_ids((*problem)->id).empty());
   claim.axes = {{"q", 1}};
-  EXPECT_EQ(write_problem(claim, folder.path(), folder / "project").error().message,
-            "matmul_fp16: has no axis \"q\"");
+  EXPECT_EQ(complaint(), "matmul_fp16: has no axis \"q\"");
   claim.axes = {{"m", 0}};
-  EXPECT_FALSE(write_problem(claim, folder.path(), folder / "project").ok());
+  EXPECT_NE(complaint(), "");
+  claim.axes = {};
+  EXPECT_EQ(claimed_problem(claim, folder.path()).value(), find_problem("matmul_fp16"));
   claim.problem = "other.json";
-  EXPECT_NE(
-      write_problem(claim, folder.path(), folder / "project").error().message.find("problem: "),
-      std::string::npos);
+  EXPECT_EQ(complaint().find("problem: "), 0u) << complaint();
+  std::ofstream(folder / "other.json") << find_problem("softmax")->text;
+  const Result<const Problem*> own = claimed_problem(claim, folder.path());
+  ASSERT_TRUE(own.ok()) << own.error().message;
+  EXPECT_NE((*own)->id, "softmax");
 }
 
 /// A run with tools that stand for a compiler and a GPU.

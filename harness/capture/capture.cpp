@@ -87,19 +87,22 @@ SandboxAdditions additions(const CaptureRequest& request, const fs::path& scratc
   result.readable.push_back(program.parent_path().string());
   result.readable.push_back(recorder.parent_path().string());
   result.writable = {scratch.string()};
-  const auto in_scratch = [&](const char* variable, const char* folder) {
-    if (sandbox_is_refused() && std::getenv(variable)) return;
-    result.variables.push_back(std::string(variable) + "=" + (scratch / folder).string());
+  const auto place = [&](const char* variable, const fs::path& folder) {
+    result.variables.push_back(std::string(variable) + "=" + folder.string());
   };
-  in_scratch("TRITON_CACHE_DIR", "triton");
-  in_scratch("TORCHINDUCTOR_CACHE_DIR", "inductor");
-  if (request.extensions.empty()) {
-    in_scratch("TORCH_EXTENSIONS_DIR", "extensions");
-  } else {
-    result.writable.push_back(request.extensions.string());
-    result.variables.push_back("TORCH_EXTENSIONS_DIR=" + request.extensions.string());
+  const bool keeps = !request.compiled.empty();
+  if (keeps) result.writable.push_back(request.compiled.string());
+  for (const auto& [variable, folder] :
+       {std::pair("TRITON_CACHE_DIR", "triton"), std::pair("TORCHINDUCTOR_CACHE_DIR", "inductor"),
+        std::pair("TORCH_EXTENSIONS_DIR", "extensions")}) {
+    const bool owners = sandbox_is_refused() && std::getenv(variable) != nullptr;
+    if (keeps) {
+      place(variable, request.compiled / folder);
+    } else if (!owners) {
+      place(variable, scratch / folder);
+    }
   }
-  in_scratch("TMPDIR", "tmp");
+  if (!(sandbox_is_refused() && std::getenv("TMPDIR"))) place("TMPDIR", scratch / "tmp");
   result.variables.push_back("HOME=" + (scratch / "tmp").string());
   result.variables.push_back("REKERNEL_CAPTURE_LOGS=" + (scratch / "logs").string());
   result.variables.push_back("CUDA_INJECTION64_PATH=" + recorder.string());
@@ -368,6 +371,7 @@ Result<Capture> capture_program(const CaptureRequest& request, const Problem& pr
   // Where there is none, the program finds that out.
   GpuIdentity gpu;
   if (Result<GpuIdentity> found = identify_gpu(request.device)) gpu = std::move(*found);
+  if (request.gpu_is_ours) gpu.uuid.clear();
   Result<Answer> answer = is_python(program)
                               ? run_python(request, problem, gpu, program, scratch.path())
                               : run_marked(request, gpu, program, scratch.path());

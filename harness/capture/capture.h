@@ -20,8 +20,9 @@ struct CaptureRequest {
   /// Of a program that is no Python file and marks its work itself (rekernel_marks.h).
   std::vector<std::string> arguments;
   std::filesystem::path recorder;  ///< the library that CUDA loads into it
-  /// Where PyTorch finds what it compiled for the program before, and writes more; empty: nowhere.
-  std::filesystem::path extensions;
+  /// Where PyTorch and Triton find what they compiled for the program before (`extensions`,
+  /// `inductor` and `triton` below it), and write more; empty: nowhere.
+  std::filesystem::path compiled;
   std::optional<std::string> function;  ///< which of the program's functions, if it has several
   std::string name;                     ///< of the candidate
   Arch arch = "sm_80";                  ///< of the device that it runs on
@@ -30,6 +31,7 @@ struct CaptureRequest {
   std::chrono::seconds deadline{300};  ///< with a Python program's wait for the GPU
   /// Told, where others have the GPU, who: the program has it for itself.
   std::function<void(const std::string& holder)> waiting;
+  bool gpu_is_ours = false;  ///< the caller has the GPU already, and may share it
 };
 
 /// A candidate out of a program, and what the program says of itself: nothing of that decides.

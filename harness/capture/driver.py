@@ -140,6 +140,16 @@ def assign_names(inputs, given):
     return names
 
 
+def on_the_gpu(torch, make):
+    """What a function makes, with its tensors on the GPU from the start where it lets that be chosen: KernelBench's
+    inputs take the processor seconds to draw, and only their shapes and types count."""
+    try:
+        with torch.device("cuda"):
+            return make()
+    except Exception:  # it mixes them with tensors or generators of its own
+        return make()
+
+
 class KernelBenchModel:
     """KernelBench's format: Model or ModelNew, get_inputs, get_init_inputs."""
 
@@ -149,10 +159,10 @@ class KernelBenchModel:
                 raise Refusal(f"{class_name} without {name}(); KernelBench's format has it")
         torch = inputs.torch
         self.inputs = inputs
-        self.model = getattr(module, class_name)(*module.get_init_inputs()).cuda()
+        self.model = on_the_gpu(torch, lambda: getattr(module, class_name)(*module.get_init_inputs())).cuda()
         if isinstance(self.model, torch.nn.Module):
             self.model.eval()
-        given = module.get_inputs()
+        given = on_the_gpu(torch, module.get_inputs)
         arguments = [p for p in inspect.signature(self.model.forward).parameters][:len(given)]
         if len(arguments) != len(given):
             raise Refusal(f"forward() takes {len(arguments)} arguments, get_inputs() gives {len(given)}")

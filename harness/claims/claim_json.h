@@ -49,6 +49,7 @@ inline constexpr std::tuple head{schema(1),
 
 inline constexpr std::tuple file = std::tuple_cat(
     head, std::tuple{field("compile", &ClaimsFile::compile, command, unless_empty),
+                     field("rehearse", &ClaimsFile::rehearse, flag, unless_empty),
                      field("claims", &ClaimsFile::claims, List{Nested{claim}, 1, most_claims})});
 
 }  // namespace rekernel::claim_json

@@ -1,6 +1,7 @@
 #include "harness/claims/claim_tools.h"
 
 #include <boost/json.hpp>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -13,8 +14,10 @@
 #include "harness/capture/capture.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/evaluation/statistics.h"
+#include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
+#include "harness/problem_import/imported_problem.h"
 #include "harness/problems/catalog.h"
 #include "harness/process/sandbox.h"
 #include "reference/pytorch.h"
@@ -96,17 +99,24 @@ specification = importlib.util.spec_from_file_location("captured_program", sys.a
 specification.loader.exec_module(importlib.util.module_from_spec(specification))
 )";
 
-fs::path extensions_of(const fs::path& folder) { return folder / "extensions"; }
+/// CaptureRequest::compiled of a claim.
+fs::path compiled_in(const fs::path& folder) { return folder / "compiled"; }
 
-void prepare(const ClaimToolsOptions& options, const Claim& claim, const fs::path& program,
-             const fs::path& folder) {
+Result<Ok> prepare(const ClaimToolsOptions& options, const Claim& claim, const fs::path& program,
+                   const fs::path& folder) {
+  // A program that is the problem is imported here, where nobody waits for a GPU.
+  const auto problem = claimed_problem(claim, options.claims_folder, options.sources);
+  if (!problem) return problem.error();
+  if (options.extension_archs.empty()) return Ok{};
+  const fs::path extensions = compiled_in(folder) / "extensions";
   std::error_code ignored;
-  fs::create_directories(extensions_of(folder), ignored);
+  fs::create_directories(extensions, ignored);
   static_cast<void>(run_compiler(
       options, {"python3", "-c", load_program, program.string()},
       words_of(claim, options, program, folder), folder,
-      {"TORCH_EXTENSIONS_DIR=" + extensions_of(folder).string(),
+      {"TORCH_EXTENSIONS_DIR=" + extensions.string(),
        "TORCH_CUDA_ARCH_LIST=" + options.extension_archs, "PYTHONDONTWRITEBYTECODE=1"}));
+  return Ok{};
 }
 
 Result<fs::path> built(const ClaimToolsOptions& options, const Claim& claim, const fs::path& source,
@@ -142,7 +152,7 @@ CaptureRequest request_of(const ClaimToolsOptions& options, const Claim& claim,
   request.program = program;
   request.recorder = options.recorder;
   std::error_code none;
-  if (fs::is_directory(extensions_of(folder), none)) request.extensions = extensions_of(folder);
+  if (fs::is_directory(compiled_in(folder), none)) request.compiled = compiled_in(folder);
   if (!claim.function.empty()) request.function = claim.function;
   request.name = claim.name;
   request.device = device;
@@ -161,15 +171,19 @@ class ClaimPlace {
 
   EvaluationReport evaluate(const Candidate& candidate) {
     const std::lock_guard lock(mutex_);
+    const Problem& problem = *find_problem(candidate.problem);
     EvaluateOptions evaluate;
     evaluate.samples = options_.samples;
     evaluate.device = device_;
     evaluate.references = library_reference_ids(candidate.problem);
     if (options_.pytorch) {
-      evaluate.external_references = pytorch_ids(*find_problem(candidate.problem));
+      evaluate.external_references = pytorch_ids(problem);
+      if (!options_.compiled_pytorch) {
+        std::erase(evaluate.external_references, std::string("pytorch_compile"));
+      }
       leave_time_for_torch_compile(evaluate);
     }
-    if (Result<Ok> begun = begin(); !begun) {
+    if (Result<Ok> begun = begin(whose_text(is_strangers(problem))); !begun) {
       EvaluationReport report;
       report.failure = begun.error().message;
       return report;
@@ -178,15 +192,16 @@ class ClaimPlace {
   }
 
  private:
-  Result<Ok> begin() {
-    if (launcher_ && (!pytorch_ || pytorch_->descriptors())) return Ok{};
+  /// Again, where PyTorch's process ended, or runs another's text.
+  Result<Ok> begin(WhoseText text) {
+    if (launcher_ && (!pytorch_ || (text == text_ && pytorch_->descriptors()))) return Ok{};
     launcher_.reset();
     pytorch_.reset();
     if (options_.pytorch) {
-      // The problems are the list's, and that is the project's own.
-      auto spawned = PytorchProcess::spawn(WhoseText::own);
+      auto spawned = PytorchProcess::spawn(text);
       if (!spawned) return spawned.error();
       pytorch_ = std::move(*spawned);
+      text_ = text;
     }
     launcher_ = std::make_unique<LocalLauncher>(pytorch_.get());
     return Ok{};
@@ -196,7 +211,55 @@ class ClaimPlace {
   const ClaimToolsOptions options_;
   std::mutex mutex_;
   std::unique_ptr<PytorchProcess> pytorch_;  ///< outlives the launcher
+  WhoseText text_ = WhoseText::own;
   std::unique_ptr<LocalLauncher> launcher_;
+};
+
+/// A GPU that several of our programs use at a time, and nobody else.
+class SharedGpu {
+ public:
+  /// As long as one of these lives, the GPU is ours.
+  class Share {
+   public:
+    explicit Share(SharedGpu& gpu) : gpu_(gpu) {}
+    ~Share() { gpu_.leave(); }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+   private:
+    SharedGpu& gpu_;
+  };
+
+  explicit SharedGpu(int device) : device_(device) {}
+
+  /// Waits until fewer than `most_at_once` have a share. Null where the GPU cannot be had.
+  std::unique_ptr<Share> share() {
+    constexpr int most_at_once = 4;  // each with inputs and outputs of its own
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return shares_ < most_at_once; });
+    if (shares_ == 0) {
+      const Result<GpuIdentity> gpu = identify_gpu(device_);
+      if (!gpu) return nullptr;
+      Result<GpuLock> free = GpuLock::acquire(gpu->uuid, {}, {});
+      if (!free) return nullptr;
+      gpu_lock_ = std::move(*free);
+    }
+    ++shares_;
+    return std::make_unique<Share>(*this);
+  }
+
+ private:
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--shares_ == 0) gpu_lock_.reset();
+    changed_.notify_all();
+  }
+
+  const int device_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int shares_ = 0;
+  std::optional<GpuLock> gpu_lock_;
 };
 
 class Judging {
@@ -209,9 +272,12 @@ class Judging {
       row.outcome = outcome;
       row.reason = reason;
     };
-    const Result<const Problem*> problem = claimed_problem(claim, options_.claims_folder);
+    const Result<const Problem*> problem =
+        claimed_problem(claim, options_.claims_folder, options_.sources);
     if (!problem) return failed(ClaimOutcome::not_evaluated, problem.error().message);
-    const Result<Capture> capture = captured(claim, **problem, program, folder, device);
+    const Result<CaptureRequest> request = request_for(claim, program, folder, device);
+    if (!request) return failed(ClaimOutcome::not_captured, request.error().message);
+    const Result<Capture> capture = captured(*request, **problem, folder);
     if (!capture) return failed(ClaimOutcome::not_captured, capture.error().message);
     row.own_call_ns = median_of(capture->call_ns);
     row.own_device_ns = median_of(capture->device_ns);
@@ -221,9 +287,20 @@ class Judging {
     take_evaluation(report.evaluation, row);
   }
 
+  void rehearse(const Claim& claim, const fs::path& program, const fs::path& folder, int device) {
+    const auto problem = claimed_problem(claim, options_.claims_folder, options_.sources);
+    Result<CaptureRequest> request = request_for(claim, program, folder, device);
+    if (!problem || !request) return;
+    const std::unique_ptr<SharedGpu::Share> share = shared(device).share();
+    if (!share) return;
+    request->gpu_is_ours = true;
+    request->samples = 1;
+    static_cast<void>(capture_program(*request, **problem));
+  }
+
  private:
-  Result<Capture> captured(const Claim& claim, const Problem& problem, const fs::path& program,
-                           const fs::path& folder, int device) {
+  Result<CaptureRequest> request_for(const Claim& claim, const fs::path& program,
+                                     const fs::path& folder, int device) const {
     const Result<std::vector<std::string>> given =
         filled_command(claim.arguments, words_of(claim, options_, program, folder));
     if (!given) return Error{"arguments: " + given.error().message};
@@ -234,13 +311,18 @@ class Judging {
     CaptureRequest request = request_of(options_, claim, program, folder, device);
     request.arguments = *given;
     request.arch = archs.back();
+    return request;
+  }
+
+  static Result<Capture> captured(const CaptureRequest& request, const Problem& problem,
+                                  const fs::path& folder) {
     Result<Capture> capture = capture_program(request, problem);
     if (!capture) return capture;
     // Whoever keeps the folder can judge it again.
     if (auto kept = write_file_atomically(folder / "problem.json", problem.text); !kept) {
       return kept.error();
     }
-    const fs::path into = folder / "captured" / claim.name;
+    const fs::path into = folder / "captured" / request.name;
     if (auto kept = write_candidate(into, capture->candidate); !kept) return kept.error();
     return capture;
   }
@@ -250,9 +332,15 @@ class Judging {
     return places_.try_emplace(device, device, options_).first->second;
   }
 
+  SharedGpu& shared(int device) {
+    const std::lock_guard lock(mutex_);
+    return shared_.try_emplace(device, device).first->second;
+  }
+
   const ClaimToolsOptions options_;
   std::mutex mutex_;
   std::map<int, ClaimPlace> places_;
+  std::map<int, SharedGpu> shared_;
 };
 
 }  // namespace
@@ -280,14 +368,21 @@ Result<std::vector<std::string>> filled_command(const std::vector<std::string>& 
   return filled;
 }
 
-Result<const Problem*> claimed_problem(const Claim& claim, const fs::path& claims_folder) {
+Result<const Problem*> claimed_problem(const Claim& claim, const fs::path& claims_folder,
+                                       const fs::path& sources) {
   const Problem* known = find_problem(claim.problem);
   if (known && claim.axes.empty()) return known;
   std::string text;
+  std::string_view group = "claims";
   if (claim.problem.ends_with(".json")) {
     const Result<std::string> read = read_file(claims_folder / claim.problem);
     if (!read) return Error{"problem: " + read.error().message};
     text = *read;
+  } else if (claim.problem.ends_with(".py")) {
+    const Result<std::string> made = imported_problem_text(sources / claim.problem, [] {});
+    if (!made) return Error{"problem: " + made.error().message};
+    text = *made;
+    group = strangers_group;
   } else {
     if (!known) return Error{"problem: " + unknown_problem(claim.problem).message};
     text = known->text;
@@ -305,7 +400,7 @@ Result<const Problem*> claimed_problem(const Claim& claim, const fs::path& claim
   Result<NamedByContent> named = named_by_content(*object);
   if (!named) return Error{claim.problem + ": " + named.error().message};
   if (auto adopted =
-          adopt_problem(joined_fields({named->id, "claims", named->text}), claim.problem);
+          adopt_problem(joined_fields({named->id, std::string(group), named->text}), claim.problem);
       !adopted) {
     return adopted.error();
   }
@@ -317,15 +412,15 @@ ClaimTools claim_tools(const ClaimToolsOptions& options) {
   tools.build = [options](const Claim& claim, const fs::path& source, const fs::path& folder) {
     return built(options, claim, source, folder);
   };
-  if (!options.extension_archs.empty()) {
-    tools.prepare = [options](const Claim& claim, const fs::path& program, const fs::path& folder) {
-      prepare(options, claim, program, folder);
-    };
-  }
+  tools.prepare = [options](const Claim& claim, const fs::path& program, const fs::path& folder) {
+    return prepare(options, claim, program, folder);
+  };
   const auto judging = std::make_shared<Judging>(options);
   tools.judge = [judging](const Claim& claim, const fs::path& program, const fs::path& folder,
                           int device,
                           ClaimRow& row) { judging->judge(claim, program, folder, device, row); };
+  tools.rehearse = [judging](const Claim& claim, const fs::path& program, const fs::path& folder,
+                             int device) { judging->rehearse(claim, program, folder, device); };
   return tools;
 }
 

@@ -58,8 +58,11 @@ Result<Ok> check_claim(const Claim& claim) {
       claim.source.sha256.size() == 64 &&
       claim.source.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!hexadecimal) return Error{"source.sha256: expected 64 digits of 0-9 and a-f"};
-  if (claim.problem.ends_with(".json") && !stays_below(claim.problem)) {
-    return Error{"problem: expected an id, or a file beside the file of claims"};
+  const bool is_file = claim.problem.ends_with(".json") || claim.problem.ends_with(".py");
+  if (is_file && !stays_below(claim.problem)) {
+    return Error{
+        "problem: expected an id, a file (.json) beside the file of claims, or a program (.py) "
+        "below the folder of sources"};
   }
   if (!claim.wrapper.empty() && !(stays_below(claim.wrapper) && claim.wrapper.ends_with(".py"))) {
     return Error{"wrapper: expected a Python file (.py) beside the file of claims"};

@@ -29,7 +29,9 @@ struct ClaimedFigure {
 
 struct Claim {
   std::string name;
-  std::string problem;  ///< an id, or a file (".json") beside the file of claims
+  /// An id, a file (".json") beside the file of claims, or a program of KernelBench's (".py") below
+  /// the folder of sources.
+  std::string problem;
   std::vector<std::pair<std::string, std::int64_t>> axes;  ///< that differ from the problem's own
   ClaimSource source;
   /// A Python file beside the file of claims that runs in the program's place and finds it as the
@@ -52,6 +54,9 @@ struct ClaimsFile {
   std::string device;                ///< on which it was claimed: "NVIDIA H100 80GB HBM3"
   std::string method;                ///< how the claim was measured, in words
   std::vector<std::string> compile;  ///< of claims that say none
+  /// Python programs are called once before any is captured, several at a time, so that what they
+  /// compile at their first call is there then.
+  bool rehearse = false;
   std::vector<Claim> claims;
 };
 

@@ -143,7 +143,14 @@ class ClaimsRun {
       program = tools_.build(claim, *program, folder);
     } else if (tools_.prepare) {
       say("loading " + claim.name + " …");
-      tools_.prepare(claim, *program, folder);
+      if (Result<Ok> prepared = tools_.prepare(claim, *program, folder); !prepared) {
+        finish(std::move(built.row), ClaimOutcome::not_evaluated, prepared.error().message);
+        return;
+      }
+      if (is_rehearsed()) {
+        say("rehearsing " + claim.name + " …");
+        tools_.rehearse(claim, *program, folder, next_device());
+      }
     }
     if (!program) {
       finish(std::move(built.row), ClaimOutcome::not_built, program.error().message);
@@ -159,9 +166,19 @@ class ClaimsRun {
     changed_.notify_all();
   }
 
+  bool is_rehearsed() const { return file_.rehearse && tools_.rehearse && tools_.judge; }
+
+  /// Each in turn.
+  int next_device() {
+    const std::lock_guard lock(mutex_);
+    return options_.devices.at(rehearsals_++ % options_.devices.size());
+  }
+
   std::optional<Built> next_to_judge() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty() || compiling_ == 0 || failure_; });
+    changed_.wait(lock, [this] {
+      return (!ready_.empty() && !is_rehearsed()) || compiling_ == 0 || failure_;
+    });
     if (ready_.empty() || failure_) return std::nullopt;
     Built built = std::move(ready_.front());
     ready_.pop_front();
@@ -231,6 +248,7 @@ class ClaimsRun {
   std::deque<const Claim*> waiting_;
   std::deque<Built> ready_;
   unsigned compiling_ = 0;  ///< threads that may bring more programs
+  std::size_t rehearsals_ = 0;
   std::size_t total_ = 0;
   std::size_t done_ = 0;
   std::optional<Error> failure_;

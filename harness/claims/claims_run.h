@@ -16,11 +16,17 @@ struct ClaimTools {
   std::function<Result<std::filesystem::path>(const Claim&, const std::filesystem::path& source,
                                               const std::filesystem::path& folder)>
       build;
-  /// Has a Python program compile what it compiles as it is loaded; what fails is seen later. Null:
-  /// it does so when it is captured.
-  std::function<void(const Claim&, const std::filesystem::path& program,
-                     const std::filesystem::path& folder)>
+  /// Makes a Python program's problem known and has the program compile what it compiles as it is
+  /// loaded. The error is about the problem; what fails of the program is seen later. Null: all
+  /// that is done when it is captured.
+  std::function<Result<Ok>(const Claim&, const std::filesystem::path& program,
+                           const std::filesystem::path& folder)>
       prepare = nullptr;
+  /// Calls a Python program on a device that nobody measures on meanwhile, so that what it compiles
+  /// is there when it is captured; what fails is seen then. Null: programs come to that unprepared.
+  std::function<void(const Claim&, const std::filesystem::path& program,
+                     const std::filesystem::path& folder, int device)>
+      rehearse = nullptr;
   /// Captures and judges the program on a device, and fills in the row. Null: programs are only
   /// built.
   std::function<void(const Claim&, const std::filesystem::path& program,
@@ -42,8 +48,8 @@ struct ClaimsOptions {
 };
 
 /// Builds and judges all claims that `record` has no answer to, and returns it with their rows, in
-/// the file's order. Programs are compiled while others are judged. What fails is a row; an error
-/// ends the run.
+/// the file's order. Programs are compiled while others are judged; where the file has them
+/// rehearsed, all are before the first is judged. What fails is a row; an error ends the run.
 Result<ClaimsRecord> run_claims(const ClaimsFile& file, ClaimsRecord record,
                                 const ClaimsOptions& options, const ClaimTools& tools);
 

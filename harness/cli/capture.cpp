@@ -84,11 +84,11 @@ Page capture_page() {
       .add_options()("function", text_value("NAME"),
                      "which function, where the program has several")(
           "name", text_value("NAME"), "name of the candidate; the program's by default")(
-          "extensions", text_value("DIR", {Names::folder}),
-          "folder of what PyTorch compiled for the program before; it may write there")(
-          "into", text_value("DIR", {Names::folder})->default_value("."),
-          "folder to make the candidate's in")("no-evaluate", po::bool_switch(),
-                                               "make the candidate and do not judge it");
+          "compiled", text_value("DIR", {Names::folder}),
+          "folder of what PyTorch and Triton compiled for the program before; they may write "
+          "there")("into", text_value("DIR", {Names::folder})->default_value("."),
+                   "folder to make the candidate's in")("no-evaluate", po::bool_switch(),
+                                                        "make the candidate and do not judge it");
   page.group("Measuring")
       .add_options()("device", po::value<int>()->value_name("N")->default_value(0),
                      "number of the GPU, as nvidia-smi counts")(
@@ -121,11 +121,11 @@ int capture_command(const Arguments& arguments) {
   request.program = words.front();
   request.arguments.assign(words.begin() + 1, words.end());
   if (parsed.has("function")) request.function = parsed.get<std::string>("function");
-  if (parsed.has("extensions")) {
-    request.extensions = fs::absolute(parsed.get<std::string>("extensions"));
+  if (parsed.has("compiled")) {
+    request.compiled = fs::absolute(parsed.get<std::string>("compiled"));
     std::error_code status;
-    if (!fs::is_directory(request.extensions, status)) {
-      return bad_input({"--extensions " + request.extensions.string() + ": not a folder"});
+    if (!fs::is_directory(request.compiled, status)) {
+      return bad_input({"--compiled " + request.compiled.string() + ": not a folder"});
     }
   }
   request.name = parsed.has("name") ? parsed.get<std::string>("name") : name_from(request.program);

@@ -17,6 +17,7 @@
 #include "harness/gpu/choice.h"
 #include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
+#include "harness/problem_import/problem_import.h"
 #include "harness/project/root.h"
 #include "harness/records/report.h"
 #include "harness/terminal/arguments.h"
@@ -76,6 +77,9 @@ std::string claims_text(const ClaimsRecord& record, const TableFormat& format) {
   for (const ClaimRow& row : record.rows) {
     if (!row.reason.empty()) text += format.words(row.claim.name + ": " + row.reason + "\n");
   }
+  const bool claims = std::any_of(record.rows.begin(), record.rows.end(),
+                                  [](const ClaimRow& row) { return !row.claim.claimed.empty(); });
+  if (!claims) return text;
   return text + format.words("Claimed on " + record.file.device +
                              ". A claim holds where the program passed and the interval of the "
                              "measured speedup reaches it.\n");
@@ -108,8 +112,8 @@ Page claims_page() {
                      "build the programs and judge none; needs no GPU");
   page.group("Measuring")
       .add_options()("samples", whole_number(10, 10000)->default_value(60), "timed samples each")(
-          "pytorch", one_of({"auto", "on", "off"})->default_value("auto"),
-          "time PyTorch too; auto: when python3 can import torch");
+          "pytorch", one_of({"auto", "on", "off", "eager"})->default_value("auto"),
+          "time PyTorch too; auto: when python3 can import torch; eager: without torch.compile");
   add_device_options(page.group("Measuring"));
   page.group("Output").add_options()(
       "record", text_value("FILE", {Names::file}),
@@ -146,14 +150,19 @@ Result<Ok> check_names(const ClaimsFile& file, const std::vector<std::string>& o
 }
 
 /// By what a claim would be judged: another judge, problem or wrapper makes its row again.
-std::string judge_of(const ClaimsFile& file, const Claim& claim) {
-  const auto digest_of = [&](const std::string& name) {
-    const Result<std::string> text = read_file(file.folder / name);
+std::string judge_of(const ClaimsFile& file, const fs::path& sources, const Claim& claim) {
+  const auto digest_of = [&](const fs::path& name) {
+    const Result<std::string> text = read_file(name);
     return text ? sha256_hex(*text) : "";
   };
-  const std::string wrapper = claim.wrapper.empty() ? "" : digest_of(claim.wrapper);
-  if (!claim.problem.ends_with(".json")) return harness_digest(claim.problem, {}) + wrapper;
-  return harness_digest("", {}) + digest_of(claim.problem) + wrapper;
+  const std::string wrapper = claim.wrapper.empty() ? "" : digest_of(file.folder / claim.wrapper);
+  if (claim.problem.ends_with(".json")) {
+    return harness_digest("", {}) + digest_of(file.folder / claim.problem) + wrapper;
+  }
+  if (claim.problem.ends_with(".py")) {
+    return harness_digest("", {}) + import_digest() + digest_of(sources / claim.problem) + wrapper;
+  }
+  return harness_digest(claim.problem, {}) + wrapper;
 }
 
 /// All GPUs, where none is asked for.
@@ -214,8 +223,10 @@ int claims_command(const Arguments& arguments) {
   tools_options.samples = parsed.get<int>("samples");
   const std::string pytorch = parsed.get<std::string>("pytorch");
   tools_options.pytorch = !compile_only && pytorch != "off" && pytorch_is_installed();
-  if (pytorch == "on" && !compile_only && !tools_options.pytorch) {
-    return bad_input({"--pytorch on: python3 here cannot import torch"});
+  tools_options.compiled_pytorch = pytorch != "eager";
+  const bool must = pytorch == "on" || pytorch == "eager";
+  if (must && !compile_only && !tools_options.pytorch) {
+    return bad_input({"--pytorch " + pytorch + ": python3 here cannot import torch"});
   }
   if (!compile_only) {
     Result<fs::path> recorder = find_recorder();
@@ -244,7 +255,7 @@ int claims_command(const Arguments& arguments) {
   options.work =
       fs::absolute(own_work ? fs::temp_directory_path() / ("rekernel-claims-" + random_digits())
                             : fs::path(parsed.get<std::string>("work")));
-  options.judge_of = [&](const Claim& claim) { return judge_of(*file, claim); };
+  options.judge_of = [&](const Claim& claim) { return judge_of(*file, options.sources, claim); };
   options.say = [](const std::string& text) { std::cerr << text << std::endl; };
   if (!path->empty()) {
     options.arrived = [&](const ClaimsRecord& so_far) -> Result<Ok> {

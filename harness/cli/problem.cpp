@@ -1,13 +1,9 @@
 #include "harness/cli/problem.h"
 
-#include <boost/json.hpp>
-
-#include "harness/base/cache.h"
-#include "harness/base/fields.h"
 #include "harness/base/files.h"
 #include "harness/candidate/known_problem.h"
 #include "harness/gpu/identity.h"
-#include "harness/measuring/references.h"
+#include "harness/problem_import/imported_problem.h"
 #include "harness/problem_import/problem_import.h"
 #include "harness/problems/catalog.h"
 
@@ -16,8 +12,6 @@ namespace rekernel {
 namespace {
 
 constexpr std::size_t max_program_bytes = 1u << 20;
-constexpr std::size_t max_tensor_bytes = std::size_t{1} << 30;
-constexpr std::size_t max_problem_bytes = 4u << 20;
 
 /// KernelBench's, or a Definition of FlashInfer's.
 bool is_program(const std::filesystem::path& place) {
@@ -27,52 +21,11 @@ bool is_program(const std::filesystem::path& place) {
   return text && is_flashinfer_definition(*text);
 }
 
-/// All that a workload says.
-Result<Ok> add_fields(const Workload& workload, std::vector<std::string>& fields) {
-  for (const auto& [name, size] : workload.axes) {
-    fields.insert(fields.end(), {name, std::to_string(size)});
-  }
-  for (const auto& [name, value] : workload.scalars) {
-    fields.insert(fields.end(), {name, boost::json::serialize(boost::json::value(value))});
-  }
-  for (const auto& [name, tensor] : workload.tensors) {
-    const Result<std::string> bytes = read_file(tensor.file, max_tensor_bytes);
-    if (!bytes) return bytes.error();
-    fields.insert(fields.end(), {name, tensor.key, *bytes});
-  }
-  return Ok{};
-}
-
 Result<std::vector<const Problem*>> imported(const std::filesystem::path& file) {
-  const Result<std::string> program = read_file(file, max_program_bytes);
-  if (!program) return program.error();
-  const std::string id = id_after(file);
-  ImportRequest request;
-  request.file = file;
-  request.id = id;
-  std::vector<std::string> fields = {import_digest(), id, *program};
-  const std::filesystem::path workloads =
-      file.extension() == ".json" ? workloads_of(file) : std::filesystem::path();
-  if (!workloads.empty()) {
-    auto workload = workload_for(*program, file, workloads);
-    if (!workload) return workload.error();
-    request.workload = *std::move(workload);
-    if (auto added = add_fields(request.workload, fields); !added) return added.error();
-  }
-  const std::string entry = "imports/" + sha256_hex(joined_fields(fields));
-  Result<std::string> text = recall(entry, max_problem_bytes);
-  if (!text) {
-    if (!pytorch_is_installed()) {
-      return Error{file.string() + ": a program: expected a python3 that can import torch"};
-    }
-    Progress progress;
-    progress.show("importing " + file.string() + " …");
-    Result<ImportedProblem> made = import_problem(request);
-    if (!made) return made.error();
-    text = made->problem.text;
-    // Without a cache it works as well, only slower.
-    (void)remember({entry, *text}).ok();
-  }
+  Progress progress;
+  const Result<std::string> text =
+      imported_problem_text(file, [&] { progress.show("importing " + file.string() + " …"); });
+  if (!text) return text.error();
   const Result<const Problem*> problem = add_problem_text(*text, file);
   if (!problem) return problem.error();
   return std::vector<const Problem*>{*problem};

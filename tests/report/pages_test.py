@@ -315,10 +315,12 @@ class Generator(unittest.TestCase):
         record = {"name": "others", "title": "Kernels of <i>others</i>", "repository": "https://example.org",
                   "revision": "abc", "licence": "MIT", "device": "NVIDIA H100", "method": "a warm cache",
                   "rows": [fast, gone]}
+        unclaimed = {**record, "name": "unclaimed", "title": "A compiler's", "rows": [{**fast, "claimed": []}]}
         folder = Path(self.scratch.name) / "claims"
         made = reports.generate(
             {"schema": 1, "badges": {}, "problems": [], "kernels": [], "devices": [], "searches": [],
-             "gallery": {"cheats": [], "mutants": [], "honest": []}, "complaints": [], "claims": [record]}, folder)
+             "gallery": {"cheats": [], "mutants": [], "honest": []}, "complaints": [],
+             "claims": [record, unclaimed]}, folder)
         self.assertEqual(made.returncode, 0, made.stderr)
         page = folder / "claims.html"
         text = page.read_text()
@@ -331,6 +333,9 @@ class Generator(unittest.TestCase):
         self.assertEqual([(one["kind"], one.get("value")) for one in bars],
                          [("head", None), ("kernel", 120.4), ("published", 125), ("head", None),
                           ("published", 125)])
+        # Where nothing is claimed, no figure is said to hold or not to.
+        self.assertEqual(text.count("claimed figures hold"), 1)
+        self.assertEqual(text.count("Dashed: claimed"), 1)
 
     def test_a_defect_is_one_line(self):
         folder = Path(self.scratch.name) / "defect"

@@ -71,6 +71,9 @@ TEST(ClaimsFile, IsLookedAt) {
             "f: claims[0].source.file: expected a path below the folder of sources");
   EXPECT_EQ(complaint("one.cu", "/etc/passwd"),
             "f: claims[0].source.file: expected a path below the folder of sources");
+  EXPECT_EQ(complaint("\"matmul_fp16\"", "\"../3_Model.py\""),
+            "f: claims[0].problem: expected an id, a file (.json) beside the file of claims, or a "
+            "program (.py) below the folder of sources");
   EXPECT_EQ(complaint(sha256_hex(text_of_program), "12"),
             "f: claims[0].source.sha256: expected 64 digits of 0-9 and a-f");
   EXPECT_EQ(complaint("1.25", "-1"), "f: claims[0].claimed: value: expected a number above 0");
@@ -124,10 +127,10 @@ TEST(ClaimTools, KnowTheProblemAtTheClaimsSizes) {
   claim.problem = "matmul_fp16";
   claim.axes = {{"m", 128}, {"k", 64}};
   const auto complaint = [&] {
-    const Result<const Problem*> problem = claimed_problem(claim, folder.path());
+    const Result<const Problem*> problem = claimed_problem(claim, folder.path(), folder.path());
     return problem ? "" : problem.error().message;
   };
-  const Result<const Problem*> problem = claimed_problem(claim, folder.path());
+  const Result<const Problem*> problem = claimed_problem(claim, folder.path(), folder.path());
   ASSERT_TRUE(problem.ok()) << problem.error().message;
   EXPECT_EQ((*problem)->find_tensor("a")->shape, (std::vector<std::int64_t>{128, 64}));
   EXPECT_EQ((*problem)->find_tensor("b")->shape, (std::vector<std::int64_t>{64, 4096}));
@@ -143,11 +146,12 @@ TEST(ClaimTools, KnowTheProblemAtTheClaimsSizes) {
   claim.axes = {{"m", 0}};
   EXPECT_NE(complaint(), "");
   claim.axes = {};
-  EXPECT_EQ(claimed_problem(claim, folder.path()).value(), find_problem("matmul_fp16"));
+  EXPECT_EQ(claimed_problem(claim, folder.path(), folder.path()).value(),
+            find_problem("matmul_fp16"));
   claim.problem = "other.json";
   EXPECT_EQ(complaint().find("problem: "), 0u) << complaint();
   std::ofstream(folder / "other.json") << find_problem("softmax")->text;
-  const Result<const Problem*> own = claimed_problem(claim, folder.path());
+  const Result<const Problem*> own = claimed_problem(claim, folder.path(), folder.path());
   ASSERT_TRUE(own.ok()) << own.error().message;
   EXPECT_NE((*own)->id, "softmax");
 }
@@ -276,8 +280,9 @@ TEST_F(ClaimsRun, RunsAWrapperInTheProgramsPlace) {
   file_.claims[0].wrapper = "wrapper.py";
   std::ofstream(folder_ / "one.py") << text_of_program;
   fs::path ran, loaded;
-  tools_.prepare = [&](const Claim&, const fs::path& program, const fs::path&) {
+  tools_.prepare = [&](const Claim&, const fs::path& program, const fs::path&) -> Result<Ok> {
     loaded = program;  // before a GPU is asked
+    return Ok{};
   };
   tools_.judge = [&](const Claim&, const fs::path& program, const fs::path&, int, ClaimRow&) {
     ran = program;
@@ -291,6 +296,32 @@ TEST_F(ClaimsRun, RunsAWrapperInTheProgramsPlace) {
   const ClaimsRecord record = run_claims(file_, {}, options_, tools_).value();
   EXPECT_EQ(record.rows[0].outcome, ClaimOutcome::missing);
   EXPECT_EQ(record.rows[0].reason.rfind("wrapper: ", 0), 0u) << record.rows[0].reason;
+}
+
+TEST_F(ClaimsRun, RehearsesAllBeforeTheFirstIsJudged) {
+  for (Claim& claim : file_.claims) claim.compile.clear();
+  file_.rehearse = true;
+  std::set<std::string> rehearsed;
+  std::size_t at_the_first_verdict = 0;
+  tools_.prepare = [](const Claim& claim, const fs::path&, const fs::path&) -> Result<Ok> {
+    if (claim.name == "two") return Error{"problem: it has none"};
+    return Ok{};
+  };
+  tools_.rehearse = [&](const Claim& claim, const fs::path&, const fs::path&, int) {
+    const std::lock_guard lock(mutex_);
+    rehearsed.insert(claim.name);
+  };
+  tools_.judge = [&](const Claim&, const fs::path&, const fs::path&, int, ClaimRow& row) {
+    const std::lock_guard lock(mutex_);
+    if (at_the_first_verdict == 0) at_the_first_verdict = rehearsed.size();
+    row.outcome = ClaimOutcome::judged;
+  };
+  const Result<ClaimsRecord> record = run_claims(file_, {}, options_, tools_);
+  ASSERT_TRUE(record.ok()) << record.error().message;
+  EXPECT_EQ(rehearsed, (std::set<std::string>{"one", "three"}));
+  EXPECT_EQ(at_the_first_verdict, 2u);
+  EXPECT_EQ(record->rows[2].outcome, ClaimOutcome::not_evaluated);
+  EXPECT_EQ(record->rows[2].reason, "problem: it has none");
 }
 
 TEST_F(ClaimsRun, BuildsAloneWithoutAGpu) {

@@ -74,6 +74,16 @@ class Programs(Into):
             again = run(program, "--into", self.folder)
             self.assertEqual((again.returncode, "exists already" in again.stderr), (2, True))
 
+    def test_it_may_be_checked_on_many_values(self):
+        # Megabytes of text: there are no smaller sizes.
+        program = self.folder / "doubled.py"
+        program.write_text("import torch\n\n\nclass Model(torch.nn.Module):\n"
+                           "    def forward(self, x):\n        return 2 * x\n\n\n"
+                           "def get_inputs():\n    return [torch.rand(300, 500)]\n\n\n"
+                           "def get_init_inputs():\n    return []\n")
+        outcome = run(program, "--into", self.folder)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+
     def test_programs_that_the_language_cannot_say(self):
         for name, why in [("orthogonal", "the operator 'linalg_qr' has no translation"),
                           ("sorted_network", "data-dependent")]:

@@ -1,8 +1,8 @@
-// harness_run CANDIDATE_DIR SEED FOLDER: the harness runs a candidate once on the inputs of a seed,
-// and every tensor of the problem is written to FOLDER/NAME.bin: what an export must reproduce bit
-// for bit. Then it prints its median time in milliseconds, measured as an export's test does it: in
-// one context, with new inputs and a cold L2 cache, everything issued while the GPU is still busy
-// with the cache.
+// harness_run CANDIDATE_DIR SEED FOLDER [PROBLEM_FILE]: the harness runs a candidate once on the
+// inputs of a seed, and every tensor of the problem is written to FOLDER/NAME.bin: what an export
+// must reproduce bit for bit. Then it prints its median time in milliseconds, measured as an
+// export's test does it: in one context, with new inputs and a cold L2 cache, everything issued
+// while the GPU is still busy with the cache.
 
 #include <algorithm>
 #include <filesystem>
@@ -93,11 +93,12 @@ void run(const std::filesystem::path& directory, std::uint64_t seed,
 }  // namespace rekernel
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::cerr << "usage: harness_run CANDIDATE_DIR SEED FOLDER\n";
+  if (argc != 4 && argc != 5) {
+    std::cerr << "usage: harness_run CANDIDATE_DIR SEED FOLDER [PROBLEM_FILE]\n";
     return 2;
   }
   try {
+    if (argc == 5) rekernel::value_or_throw(rekernel::add_problems(argv[4]));
     rekernel::run(argv[1], std::stoull(argv[2]), argv[3]);
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";

@@ -23,12 +23,20 @@ void check(cudaError_t error) {
   std::exit(1);
 }
 
+// In (0, 1).
+__device__ float uniform(unsigned bits) {
+  bits = (bits ^ (bits >> 15)) * 2246822519u;
+  bits = (bits ^ (bits >> 13)) * 3266489917u;
+  return (static_cast<float>((bits ^ (bits >> 16)) >> 8) + 0.5f) / 16777216.0f;
+}
+
+// Standard normal values, by Box and Muller, as the problem has them: how much power a product takes depends on them.
 __global__ void fill(__half* values, long long count, unsigned seed) {
   const long long first = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x;
   for (long long i = first; i < count; i += gridDim.x * static_cast<long long>(blockDim.x)) {
-    unsigned bits = static_cast<unsigned>(i) * 2654435761u + seed;
-    bits = (bits ^ (bits >> 15)) * 2246822519u;
-    values[i] = __float2half(static_cast<float>(bits >> 8) / 8388608.0f - 1.0f);
+    const unsigned place = static_cast<unsigned>(i) * 2654435761u + seed;
+    const float radius = sqrtf(-2.0f * logf(uniform(place)));
+    values[i] = __float2half(radius * cospif(2.0f * uniform(place ^ 0x9e3779b9u)));
   }
 }
 

@@ -1,26 +1,17 @@
 #include "harness/claims/claim_tools.h"
 
 #include <boost/json.hpp>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <sstream>
 
 #include "harness/base/fields.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/utf8.h"
-#include "harness/candidate/code.h"
-#include "harness/capture/capture.h"
-#include "harness/evaluation/launcher.h"
-#include "harness/evaluation/statistics.h"
-#include "harness/gpu/exclusive.h"
-#include "harness/gpu/identity.h"
-#include "harness/measuring/references.h"
+#include "harness/claims/claim_judge.h"
 #include "harness/problem_import/imported_problem.h"
 #include "harness/problems/catalog.h"
 #include "harness/process/sandbox.h"
-#include "reference/pytorch.h"
 
 namespace rekernel {
 namespace {
@@ -34,18 +25,6 @@ constexpr char marks_header[] =
     ;
 
 constexpr std::int64_t max_built_bytes = std::int64_t{1} << 30;
-
-std::map<std::string, std::string> words_of(const Claim& claim, const ClaimToolsOptions& options,
-                                            const fs::path& source, const fs::path& folder) {
-  std::map<std::string, std::string> words = {
-      {"source", source.string()},
-      {"program", (folder / claim.name).string()},
-      {"sources", fs::absolute(options.sources).lexically_normal().string()},
-      {"claims", options.claims_folder.string()},
-      {"marks", (folder / "marks").string()}};
-  for (const auto& [axis, size] : claim.axes) words[axis] = std::to_string(size);
-  return words;
-}
 
 /// The first line of a compiler's log that is about an error, else the last one.
 std::string reason_in(const fs::path& log) {
@@ -99,21 +78,18 @@ specification = importlib.util.spec_from_file_location("captured_program", sys.a
 specification.loader.exec_module(importlib.util.module_from_spec(specification))
 )";
 
-/// CaptureRequest::compiled of a claim.
-fs::path compiled_in(const fs::path& folder) { return folder / "compiled"; }
-
 Result<Ok> prepare(const ClaimToolsOptions& options, const Claim& claim, const fs::path& program,
                    const fs::path& folder) {
   // A program that is the problem is imported here, where nobody waits for a GPU.
   const auto problem = claimed_problem(claim, options.claims_folder, options.sources);
   if (!problem) return problem.error();
   if (options.extension_archs.empty()) return Ok{};
-  const fs::path extensions = compiled_in(folder) / "extensions";
+  const fs::path extensions = claim_compiled(folder) / "extensions";
   std::error_code ignored;
   fs::create_directories(extensions, ignored);
   static_cast<void>(run_compiler(
       options, {"python3", "-c", load_program, program.string()},
-      words_of(claim, options, program, folder), folder,
+      claim_words(claim, options, program, folder), folder,
       {"TORCH_EXTENSIONS_DIR=" + extensions.string(),
        "TORCH_CUDA_ARCH_LIST=" + options.extension_archs, "PYTHONDONTWRITEBYTECODE=1"}));
   return Ok{};
@@ -121,7 +97,7 @@ Result<Ok> prepare(const ClaimToolsOptions& options, const Claim& claim, const f
 
 Result<fs::path> built(const ClaimToolsOptions& options, const Claim& claim, const fs::path& source,
                        const fs::path& folder) {
-  const auto words = words_of(claim, options, source, folder);
+  const auto words = claim_words(claim, options, source, folder);
   Result<std::vector<std::string>> command = filled_command(claim.compile, words);
   if (!command) return Error{"compile: " + command.error().message};
   std::error_code status;
@@ -146,204 +122,21 @@ Result<fs::path> built(const ClaimToolsOptions& options, const Claim& claim, con
   return program;
 }
 
-CaptureRequest request_of(const ClaimToolsOptions& options, const Claim& claim,
-                          const fs::path& program, const fs::path& folder, int device) {
-  CaptureRequest request;
-  request.program = program;
-  request.recorder = options.recorder;
-  std::error_code none;
-  if (fs::is_directory(compiled_in(folder), none)) request.compiled = compiled_in(folder);
-  if (!claim.function.empty()) request.function = claim.function;
-  request.name = claim.name;
-  request.device = device;
-  request.deadline = options.capture_deadline;
-  return request;
-}
-
-std::int64_t median_of(const std::vector<std::int64_t>& times) {
-  return times.empty() ? 0 : summarise(times).median_ns;
-}
-
-/// A GPU, its judge and its PyTorch, which stay from claim to claim.
-class ClaimPlace {
- public:
-  ClaimPlace(int device, const ClaimToolsOptions& options) : device_(device), options_(options) {}
-
-  EvaluationReport evaluate(const Candidate& candidate) {
-    const std::lock_guard lock(mutex_);
-    const Problem& problem = *find_problem(candidate.problem);
-    EvaluateOptions evaluate;
-    evaluate.samples = options_.samples;
-    evaluate.device = device_;
-    evaluate.references = library_reference_ids(candidate.problem);
-    if (options_.pytorch) {
-      evaluate.external_references = pytorch_ids(problem);
-      if (!options_.compiled_pytorch) {
-        std::erase(evaluate.external_references, std::string("pytorch_compile"));
-      }
-      leave_time_for_torch_compile(evaluate);
-    }
-    if (Result<Ok> begun = begin(whose_text(is_strangers(problem))); !begun) {
-      EvaluationReport report;
-      report.failure = begun.error().message;
-      return report;
-    }
-    return launcher_->evaluate(candidate, evaluate);
-  }
-
- private:
-  /// Again, where PyTorch's process ended, or runs another's text.
-  Result<Ok> begin(WhoseText text) {
-    if (launcher_ && (!pytorch_ || (text == text_ && pytorch_->descriptors()))) return Ok{};
-    launcher_.reset();
-    pytorch_.reset();
-    if (options_.pytorch) {
-      auto spawned = PytorchProcess::spawn(text);
-      if (!spawned) return spawned.error();
-      pytorch_ = std::move(*spawned);
-      text_ = text;
-    }
-    launcher_ = std::make_unique<LocalLauncher>(pytorch_.get());
-    return Ok{};
-  }
-
-  const int device_;
-  const ClaimToolsOptions options_;
-  std::mutex mutex_;
-  std::unique_ptr<PytorchProcess> pytorch_;  ///< outlives the launcher
-  WhoseText text_ = WhoseText::own;
-  std::unique_ptr<LocalLauncher> launcher_;
-};
-
-/// A GPU that several of our programs use at a time, and nobody else.
-class SharedGpu {
- public:
-  /// As long as one of these lives, the GPU is ours.
-  class Share {
-   public:
-    explicit Share(SharedGpu& gpu) : gpu_(gpu) {}
-    ~Share() { gpu_.leave(); }
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
-
-   private:
-    SharedGpu& gpu_;
-  };
-
-  explicit SharedGpu(int device) : device_(device) {}
-
-  /// Waits until fewer than `most_at_once` have a share. Null where the GPU cannot be had.
-  std::unique_ptr<Share> share() {
-    constexpr int most_at_once = 4;  // each with inputs and outputs of its own
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return shares_ < most_at_once; });
-    if (shares_ == 0) {
-      const Result<GpuIdentity> gpu = identify_gpu(device_);
-      if (!gpu) return nullptr;
-      Result<GpuLock> free = GpuLock::acquire(gpu->uuid, {}, {});
-      if (!free) return nullptr;
-      gpu_lock_ = std::move(*free);
-    }
-    ++shares_;
-    return std::make_unique<Share>(*this);
-  }
-
- private:
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    if (--shares_ == 0) gpu_lock_.reset();
-    changed_.notify_all();
-  }
-
-  const int device_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int shares_ = 0;
-  std::optional<GpuLock> gpu_lock_;
-};
-
-class Judging {
- public:
-  explicit Judging(ClaimToolsOptions options) : options_(std::move(options)) {}
-
-  void judge(const Claim& claim, const fs::path& program, const fs::path& folder, int device,
-             ClaimRow& row) {
-    const auto failed = [&](ClaimOutcome outcome, const std::string& reason) {
-      row.outcome = outcome;
-      row.reason = reason;
-    };
-    const Result<const Problem*> problem =
-        claimed_problem(claim, options_.claims_folder, options_.sources);
-    if (!problem) return failed(ClaimOutcome::not_evaluated, problem.error().message);
-    const Result<CaptureRequest> request = request_for(claim, program, folder, device);
-    if (!request) return failed(ClaimOutcome::not_captured, request.error().message);
-    const Result<Capture> capture = captured(*request, **problem, folder);
-    if (!capture) return failed(ClaimOutcome::not_captured, capture.error().message);
-    row.own_call_ns = median_of(capture->call_ns);
-    row.own_device_ns = median_of(capture->device_ns);
-    row.note = one_line(capture->candidate.origin.note, 1000);
-    const EvaluationReport report = place(device).evaluate(capture->candidate);
-    if (!report.failure.empty()) return failed(ClaimOutcome::not_evaluated, report.failure);
-    take_evaluation(report.evaluation, row);
-  }
-
-  void rehearse(const Claim& claim, const fs::path& program, const fs::path& folder, int device) {
-    const auto problem = claimed_problem(claim, options_.claims_folder, options_.sources);
-    Result<CaptureRequest> request = request_for(claim, program, folder, device);
-    if (!problem || !request) return;
-    const std::unique_ptr<SharedGpu::Share> share = shared(device).share();
-    if (!share) return;
-    request->gpu_is_ours = true;
-    request->samples = 1;
-    static_cast<void>(capture_program(*request, **problem));
-  }
-
- private:
-  Result<CaptureRequest> request_for(const Claim& claim, const fs::path& program,
-                                     const fs::path& folder, int device) const {
-    const Result<std::vector<std::string>> given =
-        filled_command(claim.arguments, words_of(claim, options_, program, folder));
-    if (!given) return Error{"arguments: " + given.error().message};
-    const Result<GpuIdentity> gpu = identify_gpu(device);
-    if (!gpu) return gpu.error();
-    const std::vector<Arch> archs = archs_on(gpu->capability);
-    if (archs.empty()) return Error{"this GPU is older than sm_80"};
-    CaptureRequest request = request_of(options_, claim, program, folder, device);
-    request.arguments = *given;
-    request.arch = archs.back();
-    return request;
-  }
-
-  static Result<Capture> captured(const CaptureRequest& request, const Problem& problem,
-                                  const fs::path& folder) {
-    Result<Capture> capture = capture_program(request, problem);
-    if (!capture) return capture;
-    // Whoever keeps the folder can judge it again.
-    if (auto kept = write_file_atomically(folder / "problem.json", problem.text); !kept) {
-      return kept.error();
-    }
-    const fs::path into = folder / "captured" / request.name;
-    if (auto kept = write_candidate(into, capture->candidate); !kept) return kept.error();
-    return capture;
-  }
-
-  ClaimPlace& place(int device) {
-    const std::lock_guard lock(mutex_);
-    return places_.try_emplace(device, device, options_).first->second;
-  }
-
-  SharedGpu& shared(int device) {
-    const std::lock_guard lock(mutex_);
-    return shared_.try_emplace(device, device).first->second;
-  }
-
-  const ClaimToolsOptions options_;
-  std::mutex mutex_;
-  std::map<int, ClaimPlace> places_;
-  std::map<int, SharedGpu> shared_;
-};
-
 }  // namespace
+
+std::map<std::string, std::string> claim_words(const Claim& claim, const ClaimToolsOptions& options,
+                                               const fs::path& source, const fs::path& folder) {
+  std::map<std::string, std::string> words = {
+      {"source", source.string()},
+      {"program", (folder / claim.name).string()},
+      {"sources", fs::absolute(options.sources).lexically_normal().string()},
+      {"claims", options.claims_folder.string()},
+      {"marks", (folder / "marks").string()}};
+  for (const auto& [axis, size] : claim.axes) words[axis] = std::to_string(size);
+  return words;
+}
+
+fs::path claim_compiled(const fs::path& folder) { return folder / "compiled"; }
 
 Result<std::vector<std::string>> filled_command(const std::vector<std::string>& command,
                                                 const std::map<std::string, std::string>& words) {
@@ -415,7 +208,7 @@ ClaimTools claim_tools(const ClaimToolsOptions& options) {
   tools.prepare = [options](const Claim& claim, const fs::path& program, const fs::path& folder) {
     return prepare(options, claim, program, folder);
   };
-  const auto judging = std::make_shared<Judging>(options);
+  const auto judging = std::make_shared<ClaimJudge>(options);
   tools.judge = [judging](const Claim& claim, const fs::path& program, const fs::path& folder,
                           int device,
                           ClaimRow& row) { judging->judge(claim, program, folder, device, row); };

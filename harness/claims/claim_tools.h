@@ -25,6 +25,14 @@ struct ClaimToolsOptions {
   std::chrono::seconds capture_deadline{300};
 };
 
+/// What the placeholders of a claim's commands stand for.
+std::map<std::string, std::string> claim_words(const Claim& claim, const ClaimToolsOptions& options,
+                                               const std::filesystem::path& source,
+                                               const std::filesystem::path& folder);
+
+/// CaptureRequest::compiled of the claim with this folder.
+std::filesystem::path claim_compiled(const std::filesystem::path& folder);
+
 /// A command with what its placeholders stand for: {source}, {program}, {sources}, {claims},
 /// {marks}, and the axes by their names. An unknown one is an error.
 Result<std::vector<std::string>> filled_command(const std::vector<std::string>& command,

@@ -1,0 +1,224 @@
+#include "harness/claims/claim_judge.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "harness/base/files.h"
+#include "harness/base/utf8.h"
+#include "harness/candidate/code.h"
+#include "harness/capture/capture.h"
+#include "harness/evaluation/launcher.h"
+#include "harness/evaluation/statistics.h"
+#include "harness/gpu/exclusive.h"
+#include "harness/gpu/identity.h"
+#include "harness/measuring/references.h"
+#include "harness/problems/catalog.h"
+#include "reference/pytorch.h"
+
+namespace rekernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t median_of(const std::vector<std::int64_t>& times) {
+  return times.empty() ? 0 : summarise(times).median_ns;
+}
+
+/// A GPU, its judge and its PyTorch, which stay from claim to claim.
+class ClaimPlace {
+ public:
+  ClaimPlace(int device, const ClaimToolsOptions& options) : device_(device), options_(options) {}
+
+  EvaluationReport evaluate(const Candidate& candidate) {
+    const std::lock_guard lock(mutex_);
+    const Problem& problem = *find_problem(candidate.problem);
+    EvaluateOptions evaluate;
+    evaluate.samples = options_.samples;
+    evaluate.device = device_;
+    evaluate.references = library_reference_ids(candidate.problem);
+    if (options_.pytorch) {
+      evaluate.external_references = pytorch_ids(problem);
+      if (!options_.compiled_pytorch) {
+        std::erase(evaluate.external_references, std::string("pytorch_compile"));
+      }
+      leave_time_for_torch_compile(evaluate);
+    }
+    if (Result<Ok> begun = begin(whose_text(is_strangers(problem))); !begun) {
+      EvaluationReport report;
+      report.failure = begun.error().message;
+      return report;
+    }
+    return launcher_->evaluate(candidate, evaluate);
+  }
+
+ private:
+  /// Again, where PyTorch's process ended, or runs another's text.
+  Result<Ok> begin(WhoseText text) {
+    if (launcher_ && (!pytorch_ || (text == text_ && pytorch_->descriptors()))) return Ok{};
+    launcher_.reset();
+    pytorch_.reset();
+    if (options_.pytorch) {
+      auto spawned = PytorchProcess::spawn(text);
+      if (!spawned) return spawned.error();
+      pytorch_ = std::move(*spawned);
+      text_ = text;
+    }
+    launcher_ = std::make_unique<LocalLauncher>(pytorch_.get());
+    return Ok{};
+  }
+
+  const int device_;
+  const ClaimToolsOptions options_;
+  std::mutex mutex_;
+  std::unique_ptr<PytorchProcess> pytorch_;  ///< outlives the launcher
+  WhoseText text_ = WhoseText::own;
+  std::unique_ptr<LocalLauncher> launcher_;
+};
+
+/// A GPU that several of our programs use at a time, and nobody else.
+class SharedGpu {
+ public:
+  /// As long as one of these lives, the GPU is ours.
+  class Share {
+   public:
+    explicit Share(SharedGpu& gpu) : gpu_(gpu) {}
+    ~Share() { gpu_.leave(); }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+   private:
+    SharedGpu& gpu_;
+  };
+
+  explicit SharedGpu(int device) : device_(device) {}
+
+  /// Waits until fewer than `most_at_once` have a share. Null where the GPU cannot be had.
+  std::unique_ptr<Share> share() {
+    constexpr int most_at_once = 4;  // each with inputs and outputs of its own
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return shares_ < most_at_once; });
+    if (shares_ == 0) {
+      const Result<GpuIdentity> gpu = identify_gpu(device_);
+      if (!gpu) return nullptr;
+      Result<GpuLock> free = GpuLock::acquire(gpu->uuid, {}, {});
+      if (!free) return nullptr;
+      gpu_lock_ = std::move(*free);
+    }
+    ++shares_;
+    return std::make_unique<Share>(*this);
+  }
+
+ private:
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--shares_ == 0) gpu_lock_.reset();
+    changed_.notify_all();
+  }
+
+  const int device_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int shares_ = 0;
+  std::optional<GpuLock> gpu_lock_;
+};
+
+Result<CaptureRequest> request_for(const ClaimToolsOptions& options, const Claim& claim,
+                                   const fs::path& program, const fs::path& folder, int device) {
+  const Result<std::vector<std::string>> given =
+      filled_command(claim.arguments, claim_words(claim, options, program, folder));
+  if (!given) return Error{"arguments: " + given.error().message};
+  const Result<GpuIdentity> gpu = identify_gpu(device);
+  if (!gpu) return gpu.error();
+  const std::vector<Arch> archs = archs_on(gpu->capability);
+  if (archs.empty()) return Error{"this GPU is older than sm_80"};
+  CaptureRequest request;
+  request.program = program;
+  request.arguments = *given;
+  request.recorder = options.recorder;
+  std::error_code none;
+  if (fs::is_directory(claim_compiled(folder), none)) request.compiled = claim_compiled(folder);
+  if (!claim.function.empty()) request.function = claim.function;
+  request.name = claim.name;
+  request.arch = archs.back();
+  request.device = device;
+  request.deadline = options.capture_deadline;
+  return request;
+}
+
+Result<Capture> captured(const CaptureRequest& request, const Problem& problem,
+                         const fs::path& folder) {
+  Result<Capture> capture = capture_program(request, problem);
+  if (!capture) return capture;
+  // Whoever keeps the folder can judge it again.
+  if (auto kept = write_file_atomically(folder / "problem.json", problem.text); !kept) {
+    return kept.error();
+  }
+  const fs::path into = folder / "captured" / request.name;
+  if (auto kept = write_candidate(into, capture->candidate); !kept) return kept.error();
+  return capture;
+}
+
+}  // namespace
+
+struct ClaimJudge::Parts {
+  explicit Parts(ClaimToolsOptions options) : options(std::move(options)) {}
+
+  ClaimPlace& place(int device) {
+    const std::lock_guard lock(mutex_);
+    return places_.try_emplace(device, device, options).first->second;
+  }
+
+  SharedGpu& shared(int device) {
+    const std::lock_guard lock(mutex_);
+    return shared_.try_emplace(device, device).first->second;
+  }
+
+  const ClaimToolsOptions options;
+  std::mutex mutex_;  ///< of what follows
+  std::map<int, ClaimPlace> places_;
+  std::map<int, SharedGpu> shared_;
+};
+
+ClaimJudge::ClaimJudge(ClaimToolsOptions options)
+    : parts_(std::make_unique<Parts>(std::move(options))) {}
+
+ClaimJudge::~ClaimJudge() = default;
+
+void ClaimJudge::judge(const Claim& claim, const fs::path& program, const fs::path& folder,
+                       int device, ClaimRow& row) {
+  const auto failed = [&](ClaimOutcome outcome, const std::string& reason) {
+    row.outcome = outcome;
+    row.reason = reason;
+  };
+  const Result<const Problem*> problem =
+      claimed_problem(claim, parts_->options.claims_folder, parts_->options.sources);
+  if (!problem) return failed(ClaimOutcome::not_evaluated, problem.error().message);
+  const Result<CaptureRequest> request =
+      request_for(parts_->options, claim, program, folder, device);
+  if (!request) return failed(ClaimOutcome::not_captured, request.error().message);
+  const Result<Capture> capture = captured(*request, **problem, folder);
+  if (!capture) return failed(ClaimOutcome::not_captured, capture.error().message);
+  row.own_call_ns = median_of(capture->call_ns);
+  row.own_device_ns = median_of(capture->device_ns);
+  row.note = one_line(capture->candidate.origin.note, 1000);
+  const EvaluationReport report = parts_->place(device).evaluate(capture->candidate);
+  if (!report.failure.empty()) return failed(ClaimOutcome::not_evaluated, report.failure);
+  take_evaluation(report.evaluation, row);
+}
+
+void ClaimJudge::rehearse(const Claim& claim, const fs::path& program, const fs::path& folder,
+                          int device) {
+  const auto problem =
+      claimed_problem(claim, parts_->options.claims_folder, parts_->options.sources);
+  Result<CaptureRequest> request = request_for(parts_->options, claim, program, folder, device);
+  if (!problem || !request) return;
+  const std::unique_ptr<SharedGpu::Share> share = parts_->shared(device).share();
+  if (!share) return;
+  request->gpu_is_ours = true;
+  request->samples = 1;
+  static_cast<void>(capture_program(*request, **problem));
+}
+
+}  // namespace rekernel

@@ -84,7 +84,8 @@ std::vector<double> numbers(const std::string& text) {
 
 HostInputs read_values(JsonReader reader) {
   HostInputs values;
-  for (auto& [name, field] : reader.entries(64)) values[name] = numbers(field.string(largest_result));
+  for (auto& [name, field] : reader.entries(64))
+    values[name] = numbers(field.string(largest_result));
   return values;
 }
 

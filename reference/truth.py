@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     torch, missing = None, one_line(error)
 
-MOST_DESCRIPTORS = 64
+MOST_DESCRIPTORS = 253
 
 
 class Conversation:

@@ -5,6 +5,7 @@ import inspect
 
 RANDOM = {"rand", "randn", "randint", "bernoulli", "bernoulli_", "rand_like", "randn_like", "randint_like", "randperm",
           "normal", "normal_", "uniform", "uniform_", "multinomial", "native_dropout", "exponential_", "random_"}
+MOST_INPUTS = 180  # of a problem's file
 MOST_RUN = 400_000_000  # elements of inputs that are made on the host
 TOLERANCES = {"fp32": {"class": "fp32", "rms": 1e-4, "largest": 1e-3,
                        "why": "a program shows no lengths of sums: the bounds of products of matrices"}}
@@ -151,8 +152,8 @@ def as_program(request, why):
             raise Refused("get_inputs: expected tensors and numbers")
         entries, arguments = inputs_shown(program, model, inputs, draws)
     made = outputs_made(request, program, inputs)
-    if len(entries) > 32:
-        raise Refused(f"{len(entries)} inputs and parameters: expected at most 32 ({why})")
+    if len(entries) > MOST_INPUTS:
+        raise Refused(f"{len(entries)} inputs and parameters: expected at most {MOST_INPUTS} ({why})")
     elements = sum(math.prod(one["shape"]) for one in entries)
     values = tried(request, entries, elements)
     drawn, given = [], {}

@@ -84,7 +84,7 @@ std::vector<double> numbers(const std::string& text) {
 
 HostInputs read_values(JsonReader reader) {
   HostInputs values;
-  for (auto& [name, field] : reader.entries(64))
+  for (auto& [name, field] : reader.entries(256))
     values[name] = numbers(field.string(largest_result));
   return values;
 }
@@ -101,7 +101,7 @@ Result<Answer> read_answer(const std::string& line, const std::string& where) {
   for (auto& [name, field] : reader.required("small").entries(64)) {
     answer.small[name] = field.integer(1, std::int64_t{1} << 40);
   }
-  for (const std::string& note : reader.required("notes").strings(64, 2000)) {
+  for (const std::string& note : reader.required("notes").strings(512, 2000)) {
     answer.notes.push_back(one_line(note, longest_line));
   }
   answer.inputs = read_values(reader.required("inputs"));

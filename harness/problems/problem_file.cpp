@@ -35,7 +35,11 @@ namespace {
 
 constexpr std::size_t max_text = 1 << 16;
 constexpr std::size_t max_values = 3 << 20;  ///< characters, of an input's values
-constexpr std::size_t max_tensors = 32;
+/// Parameters of a model are inputs. With all outputs and arguments that are drawn, a message
+/// between our processes takes them (Channel::most_descriptors).
+constexpr std::size_t max_inputs = 180;
+constexpr std::size_t max_outputs = 32;
+constexpr std::size_t max_drawn = 32;
 constexpr std::size_t max_dimensions = 8;
 constexpr std::int64_t max_elements = std::int64_t{1} << 40;
 constexpr double max_operations = 1e14;
@@ -191,7 +195,7 @@ class ProblemReader {
   }
 
   void read_tensors(const char* key, Role role) {
-    auto entries = root_.required(key).entries(max_tensors);
+    auto entries = root_.required(key).entries(role == Role::input ? max_inputs : max_outputs);
     if (!failed() && entries.empty()) root_.required(key).fail("expected at least one tensor");
     for (auto& [name, field] : entries) {
       if (failed()) return;
@@ -510,7 +514,7 @@ class ProblemReader {
     if (name == "flashinfer" && nulls > 0) {
       for (JsonReader& number : program.required("numbers").array(nulls, nulls)) number.real();
     }
-    for (auto& [input, target] : program.required("parameters").entries(max_tensors)) {
+    for (auto& [input, target] : program.required("parameters").entries(max_inputs)) {
       if (failed()) return;
       if (!problem_.find_tensor(input) || !used.insert(input).second) {
         return target.fail("expected an input that is no argument");
@@ -520,7 +524,7 @@ class ProblemReader {
     }
     TruthProgram made;
     if (auto draws = program.optional("draws")) {
-      for (JsonReader& field : draws->array(1, max_tensors)) {
+      for (JsonReader& field : draws->array(1, max_drawn)) {
         made.draws.push_back(field.string(64));
         if (failed()) return;
         if (parameters.contains(made.draws.back()) || !used.contains(made.draws.back())) {
@@ -532,7 +536,7 @@ class ProblemReader {
       if (!failed() && values->raw().is_object() && values->raw().get_object().empty()) {
         return values->expect("inputs with their values");
       }
-      for (auto& [input, field] : values->entries(max_tensors)) {
+      for (auto& [input, field] : values->entries(max_drawn)) {
         if (failed()) return;
         if (parameters.contains(input) || !used.contains(input) || made.draws_input(input)) {
           return field.fail("expected an input that is an argument and is not drawn");
@@ -618,7 +622,7 @@ class ProblemReader {
       for (auto& [name, field] : stress->entries(32)) {
         StressCase one;
         one.name = name;
-        for (auto& [input, draw] : field.entries(max_tensors)) {
+        for (auto& [input, draw] : field.entries(max_inputs)) {
           const Tensor* tensor = problem_.find_tensor(input);
           if (!tensor || tensor->role != Role::input) return draw.fail("is no input");
           one.inputs[input] = read_draw(draw, tensor->dtype);

@@ -47,7 +47,7 @@ class Channel {
 
   static constexpr std::size_t longest_message = std::size_t{256}
                                                  << 20;  ///< a candidate's code fits
-  static constexpr std::size_t most_descriptors = 64;
+  static constexpr std::size_t most_descriptors = 253;   ///< Linux takes no more (SCM_MAX_FD)
 
  private:
   FileDescriptor socket_;

@@ -54,6 +54,28 @@ std::string message(const std::string& text) {
   return problem ? "taken" : problem.error().message;
 }
 
+/// A sum of `count` inputs.
+std::string with_inputs(int count) {
+  std::string inputs, sum;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "x" + std::to_string(i);
+    inputs += (i == 0 ? "\"" : ", \"") + name +
+              R"json(": {"dtype": "f32", "shape": ["rows"], "draw": {"normal": [0, 1]}})json";
+    sum += (i == 0 ? "" : " + ") + name + "[i]";
+  }
+  return R"json({"schema": 1, "id": "own", "title": "a sum", "axes": {"rows": 4}, "inputs": {)json" +
+         inputs + R"json(}, "outputs": {"y": {"dtype": "f32", "shape": ["rows"]}},
+           "definition": ["y[i] = )json" +
+         sum + R"json("], "pytorch": "x0", "tolerance": "fp32"})json";
+}
+
+TEST(ProblemFile, TheParametersOfANetworkAreInputs) {
+  const Result<Problem> problem = read(with_inputs(180));
+  ASSERT_TRUE(problem) << problem.error().message;
+  EXPECT_EQ(problem->inputs().size(), 180u);
+  EXPECT_EQ(message(with_inputs(181)), "own.json: inputs: expected at most 180 entries, got 181");
+}
+
 /// Two inputs of a program's forward(), and a parameter of its model.
 const std::string program = R"json({
   "schema": 1, "id": "own", "title": "a network", "axes": {"rows": 4},

@@ -52,6 +52,17 @@ TEST(Channel, CarriesDescriptors) {
   ::close(ends[1]);
 }
 
+TEST(Channel, CarriesAsManyDescriptorsAsLinuxTakes) {
+  Pair pair = connected();
+  Channel theirs(std::move(pair.theirs));
+  const std::vector<int> most(Channel::most_descriptors, 0);
+  ASSERT_TRUE(theirs.send({"map"}, most));
+  const Result<Message> message = pair.ours.receive(soon());
+  ASSERT_TRUE(message) << message.error().message;
+  EXPECT_EQ(message->descriptors.size(), most.size());
+  EXPECT_FALSE(theirs.send({"map"}, std::vector<int>(most.size() + 1, 0)));
+}
+
 TEST(Channel, SaysWhenTheOtherSideIsGone) {
   Pair pair = connected();
   EXPECT_FALSE(pair.ours.is_hung_up());

@@ -17,6 +17,7 @@
 #include "harness/capture/marks.h"
 #include "harness/capture/plan_maker.h"
 #include "harness/capture/recording.h"
+#include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
 #include "harness/gpu/library.h"
 #include "harness/process/sandbox.h"
@@ -90,19 +91,18 @@ SandboxAdditions additions(const CaptureRequest& request, const fs::path& scratc
   const auto place = [&](const char* variable, const fs::path& folder) {
     result.variables.push_back(std::string(variable) + "=" + folder.string());
   };
+  const auto in_scratch = [&](const char* variable, const char* folder) {
+    if (sandbox_is_refused() && std::getenv(variable)) return;
+    place(variable, scratch / folder);
+  };
   const bool keeps = !request.compiled.empty();
   if (keeps) result.writable.push_back(request.compiled.string());
   for (const auto& [variable, folder] :
        {std::pair("TRITON_CACHE_DIR", "triton"), std::pair("TORCHINDUCTOR_CACHE_DIR", "inductor"),
         std::pair("TORCH_EXTENSIONS_DIR", "extensions")}) {
-    const bool owners = sandbox_is_refused() && std::getenv(variable) != nullptr;
-    if (keeps) {
-      place(variable, request.compiled / folder);
-    } else if (!owners) {
-      place(variable, scratch / folder);
-    }
+    keeps ? place(variable, request.compiled / folder) : in_scratch(variable, folder);
   }
-  if (!(sandbox_is_refused() && std::getenv("TMPDIR"))) place("TMPDIR", scratch / "tmp");
+  in_scratch("TMPDIR", "tmp");
   result.variables.push_back("HOME=" + (scratch / "tmp").string());
   result.variables.push_back("REKERNEL_CAPTURE_LOGS=" + (scratch / "logs").string());
   result.variables.push_back("CUDA_INJECTION64_PATH=" + recorder.string());
@@ -342,6 +342,10 @@ Result<Ok> take_marks(const CaptureRequest& request, const Problem& problem, Rec
   return assign_marked(recording, problem);
 }
 
+std::int64_t median_of(const std::vector<std::int64_t>& times) {
+  return times.empty() ? 0 : summarise(times).median_ns;
+}
+
 }  // namespace
 
 bool is_python(const fs::path& program) { return program.extension() == ".py"; }
@@ -350,6 +354,17 @@ Result<fs::path> find_recorder() {
   fs::path recorder = fs::path(own_executable()).parent_path() / "librekernel_recorder.so";
   if (Result<Ok> there = check_recorder(recorder); !there) return there.error();
   return recorder;
+}
+
+std::int64_t Capture::median_call_ns() const { return median_of(call_ns); }
+std::int64_t Capture::median_device_ns() const { return median_of(device_ns); }
+
+Result<Arch> newest_arch_on(int device) {
+  const Result<GpuIdentity> gpu = identify_gpu(device);
+  if (!gpu) return gpu.error();
+  const std::vector<Arch> archs = archs_on(gpu->capability);
+  if (archs.empty()) return Error{"this GPU is older than sm_80"};
+  return archs.back();
 }
 
 Result<Ok> check_request(const CaptureRequest& request, const Problem& problem) {

@@ -41,6 +41,10 @@ struct Capture {
   std::string torch;                    ///< PyTorch's version; empty of a program without Python
   std::vector<std::int64_t> call_ns;    ///< of whole calls, the host's time too
   std::vector<std::int64_t> device_ns;  ///< of their part on the device
+
+  /// 0 where a program that marks its work marked too few calls for times.
+  std::int64_t median_call_ns() const;
+  std::int64_t median_device_ns() const;
 };
 
 /// Whether capture hands the program to Python; others run by themselves and mark their work.
@@ -48,6 +52,9 @@ bool is_python(const std::filesystem::path& program);
 
 /// The recorder, which the build puts beside this program, or why it is not there.
 Result<std::filesystem::path> find_recorder();
+
+/// CaptureRequest::arch for the GPU with this number.
+Result<Arch> newest_arch_on(int device);
 
 /// Everything that can be wrong with a request and be known before its program runs: the file, the
 /// function, the candidate's name. Needs neither a GPU nor PyTorch.

@@ -10,7 +10,6 @@
 #include "harness/candidate/code.h"
 #include "harness/capture/capture.h"
 #include "harness/evaluation/launcher.h"
-#include "harness/evaluation/statistics.h"
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
@@ -21,10 +20,6 @@ namespace rekernel {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::int64_t median_of(const std::vector<std::int64_t>& times) {
-  return times.empty() ? 0 : summarise(times).median_ns;
-}
 
 /// A GPU, its judge and its PyTorch, which stay from claim to claim.
 class ClaimPlace {
@@ -39,10 +34,7 @@ class ClaimPlace {
     evaluate.device = device_;
     evaluate.references = library_reference_ids(candidate.problem);
     if (options_.pytorch) {
-      evaluate.external_references = pytorch_ids(problem);
-      if (!options_.compiled_pytorch) {
-        std::erase(evaluate.external_references, std::string("pytorch_compile"));
-      }
+      evaluate.external_references = pytorch_ids(problem, options_.compiled_pytorch);
       leave_time_for_torch_compile(evaluate);
     }
     if (Result<Ok> begun = begin(whose_text(is_strangers(problem))); !begun) {
@@ -129,10 +121,8 @@ Result<CaptureRequest> request_for(const ClaimToolsOptions& options, const Claim
   const Result<std::vector<std::string>> given =
       filled_command(claim.arguments, claim_words(claim, options, program, folder));
   if (!given) return Error{"arguments: " + given.error().message};
-  const Result<GpuIdentity> gpu = identify_gpu(device);
-  if (!gpu) return gpu.error();
-  const std::vector<Arch> archs = archs_on(gpu->capability);
-  if (archs.empty()) return Error{"this GPU is older than sm_80"};
+  const Result<Arch> arch = newest_arch_on(device);
+  if (!arch) return arch.error();
   CaptureRequest request;
   request.program = program;
   request.arguments = *given;
@@ -141,7 +131,7 @@ Result<CaptureRequest> request_for(const ClaimToolsOptions& options, const Claim
   if (fs::is_directory(claim_compiled(folder), none)) request.compiled = claim_compiled(folder);
   if (!claim.function.empty()) request.function = claim.function;
   request.name = claim.name;
-  request.arch = archs.back();
+  request.arch = *arch;
   request.device = device;
   request.deadline = options.capture_deadline;
   return request;
@@ -200,8 +190,8 @@ void ClaimJudge::judge(const Claim& claim, const fs::path& program, const fs::pa
   if (!request) return failed(ClaimOutcome::not_captured, request.error().message);
   const Result<Capture> capture = captured(*request, **problem, folder);
   if (!capture) return failed(ClaimOutcome::not_captured, capture.error().message);
-  row.own_call_ns = median_of(capture->call_ns);
-  row.own_device_ns = median_of(capture->device_ns);
+  row.own_call_ns = capture->median_call_ns();
+  row.own_device_ns = capture->median_device_ns();
   row.note = one_line(capture->candidate.origin.note, 1000);
   const EvaluationReport report = parts_->place(device).evaluate(capture->candidate);
   if (!report.failure.empty()) return failed(ClaimOutcome::not_evaluated, report.failure);

@@ -10,8 +10,6 @@
 #include "harness/cli/command.h"
 #include "harness/cli/problem.h"
 #include "harness/evaluation/launcher.h"
-#include "harness/evaluation/statistics.h"
-#include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/records/report.h"
@@ -37,18 +35,13 @@ std::string name_from(const fs::path& program) {
   return name;
 }
 
-/// 0 where a program that marks its work marked too few calls for times.
-std::int64_t median_of(const std::vector<std::int64_t>& times) {
-  return times.empty() ? 0 : summarise(times).median_ns;
-}
-
 /// What the program says of its own time, in a line.
-std::string program_text(const Capture& capture, std::int64_t call_ns, std::int64_t device_ns) {
+std::string program_text(const Capture& capture) {
   const std::string who = "  the program's own word, " + capture.entry +
                           (capture.torch.empty() ? "" : " under PyTorch " + capture.torch) + ": ";
   if (capture.device_ns.empty()) return who + "no time (it marked too few calls)\n";
-  return who + milliseconds(call_ns) + " ms a call, " + milliseconds(device_ns) +
-         " ms of it on the device\n";
+  return who + milliseconds(capture.median_call_ns()) + " ms a call, " +
+         milliseconds(capture.median_device_ns()) + " ms of it on the device\n";
 }
 
 std::string made_text(const Candidate& candidate, const fs::path& folder) {
@@ -143,11 +136,9 @@ int capture_command(const Arguments& arguments) {
   Result<fs::path> recorder = find_recorder();
   if (!recorder) return bad_input(recorder.error());
   request.recorder = *std::move(recorder);
-  const Result<GpuIdentity> gpu = identify_gpu(request.device);
-  if (!gpu) return bad_input(gpu.error());
-  const std::vector<Arch> archs = archs_on(gpu->capability);
-  if (archs.empty()) return bad_input({"this GPU is older than sm_80"});
-  request.arch = archs.back();
+  const Result<Arch> arch = newest_arch_on(request.device);
+  if (!arch) return bad_input(arch.error());
+  request.arch = *arch;
 
   Progress progress;
   progress.show("capturing " + request.program.string() + " …");
@@ -160,8 +151,6 @@ int capture_command(const Arguments& arguments) {
   if (Result<Ok> written = write_candidate(folder, capture->candidate); !written) {
     return bad_input(written.error());
   }
-  const std::int64_t call_ns = median_of(capture->call_ns);
-  const std::int64_t device_ns = median_of(capture->device_ns);
   const bool as_json = parsed.flag("json");
   boost::json::object record = {
       {"folder", folder.string()},
@@ -170,8 +159,8 @@ int capture_command(const Arguments& arguments) {
       {"program",
        {{"entry", capture->entry},
         {"torch", capture->torch},
-        {"call_ns", call_ns},
-        {"device_ns", device_ns}}}};
+        {"call_ns", capture->median_call_ns()},
+        {"device_ns", capture->median_device_ns()}}}};
   if (!as_json) std::cout << made_text(capture->candidate, folder) << std::flush;
   int status = exit_good;
   if (!parsed.flag("no-evaluate")) {
@@ -194,7 +183,7 @@ int capture_command(const Arguments& arguments) {
   if (as_json) {
     std::cout << pretty_json(record);
   } else {
-    std::cout << program_text(*capture, call_ns, device_ns);
+    std::cout << program_text(*capture);
   }
   return status;
 }

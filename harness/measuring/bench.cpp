@@ -58,10 +58,8 @@ EvaluateOptions bench_evaluation(const Candidate& candidate, const BenchOptions&
   evaluate.device = device;
   evaluate.references = library_reference_ids(candidate.problem);
   if (options.pytorch) {
-    evaluate.external_references = pytorch_ids(*find_problem(candidate.problem));
-    if (!options.compiled_pytorch) {
-      std::erase(evaluate.external_references, std::string("pytorch_compile"));
-    }
+    evaluate.external_references =
+        pytorch_ids(*find_problem(candidate.problem), options.compiled_pytorch);
     leave_time_for_torch_compile(evaluate);
   }
   return evaluate;

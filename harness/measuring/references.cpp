@@ -80,8 +80,10 @@ Result<std::string> installed_pytorch_version() {
 
 bool pytorch_is_installed() { return installed_pytorch_version().ok(); }
 
-std::vector<std::string> pytorch_ids(const Problem& problem) {
-  return pytorch_reference_ids(problem);
+std::vector<std::string> pytorch_ids(const Problem& problem, bool compiled) {
+  std::vector<std::string> ids = pytorch_reference_ids(problem);
+  if (!compiled) std::erase(ids, std::string("pytorch_compile"));
+  return ids;
 }
 
 std::map<std::string, std::string> toolchain_versions() {

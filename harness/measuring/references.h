@@ -27,8 +27,9 @@ bool pytorch_is_installed();
 /// other references a candidate that never ends costs no more than it does alone.
 void leave_time_for_torch_compile(EvaluateOptions& options);
 
-/// Ids of a problem's PyTorch references: see pytorch_reference_ids().
-std::vector<std::string> pytorch_ids(const Problem& problem);
+/// Ids of a problem's PyTorch references: see pytorch_reference_ids(). `compiled`: torch.compile's
+/// too.
+std::vector<std::string> pytorch_ids(const Problem& problem, bool compiled = true);
 
 /// Versions of everything that decides a measurement: compiler, driver, libraries.
 std::map<std::string, std::string> toolchain_versions();

@@ -7,17 +7,18 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/quantile.h"
 #include "harness/candidate/code.h"
 #include "harness/capture/gpu_turn.h"
 #include "harness/capture/marks.h"
 #include "harness/capture/plan_maker.h"
 #include "harness/capture/recording.h"
-#include "harness/evaluation/statistics.h"
 #include "harness/gpu/identity.h"
 #include "harness/gpu/library.h"
 #include "harness/process/sandbox.h"
@@ -343,7 +344,7 @@ Result<Ok> take_marks(const CaptureRequest& request, const Problem& problem, Rec
 }
 
 std::int64_t median_of(const std::vector<std::int64_t>& times) {
-  return times.empty() ? 0 : summarise(times).median_ns;
+  return times.empty() ? 0 : std::llround(quantile(times, 0.5));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/quantile.h"
 #include "harness/dataset/journal.h"
-#include "harness/evaluation/statistics.h"
 #include "harness/records/record.h"
 #include "replay/trajectory/event.h"
 

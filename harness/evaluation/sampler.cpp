@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "harness/evaluation/statistics.h"
+#include "harness/base/quantile.h"
 
 namespace rekernel {
 

@@ -4,30 +4,16 @@
 #include <cassert>
 #include <cmath>
 
+#include "harness/base/quantile.h"
+
 namespace rekernel {
 
 namespace {
-
-double sorted_quantile(std::span<const std::int64_t> sorted, double fraction) {
-  const double position = fraction * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double weight = position - static_cast<double>(below);
-  return static_cast<double>(sorted[below]) * (1.0 - weight) +
-         static_cast<double>(sorted[above]) * weight;
-}
 
 /// Half of 5% belongs to each of two medians, and half of that to each side.
 constexpr double tail_of_one_side = 0.0125;
 
 }  // namespace
-
-double quantile(std::span<const std::int64_t> samples, double fraction) {
-  assert(!samples.empty());
-  std::vector<std::int64_t> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted_quantile(sorted, fraction);
-}
 
 Timing summarise(std::vector<std::int64_t> samples_ns) {
   Timing timing;

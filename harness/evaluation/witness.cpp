@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "harness/base/json_fields.h"
-#include "harness/evaluation/statistics.h"
+#include "harness/base/quantile.h"
 
 namespace rekernel {
 

@@ -7,6 +7,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json_fields.h"
 #include "harness/base/markdown.h"
+#include "harness/base/quantile.h"
 #include "harness/base/text.h"
 #include "harness/evaluation/statistics.h"
 #include "harness/records/record.h"

@@ -9,15 +9,6 @@
 namespace rekernel {
 namespace {
 
-TEST(Statistics, QuantilesInterpolateBetweenOrderStatistics) {
-  const std::vector<std::int64_t> samples{40, 10, 30, 20};
-  EXPECT_DOUBLE_EQ(quantile(samples, 0.0), 10.0);
-  EXPECT_DOUBLE_EQ(quantile(samples, 0.25), 17.5);
-  EXPECT_DOUBLE_EQ(quantile(samples, 0.5), 25.0);
-  EXPECT_DOUBLE_EQ(quantile(samples, 1.0), 40.0);
-  EXPECT_DOUBLE_EQ(quantile(std::vector<std::int64_t>{7}, 0.5), 7.0);
-}
-
 TEST(Statistics, SummaryKeepsTheSamplesInTheirOrder) {
   const Timing timing = summarise({500, 100, 300, 200, 400});
   EXPECT_EQ(timing.median_ns, 300);

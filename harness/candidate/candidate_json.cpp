@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/candidate/candidate.h"
 #include "harness/candidate/code.h"
 #include "harness/candidate/plan_reader.h"

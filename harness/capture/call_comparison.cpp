@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 #include "harness/capture/tensor_maps.h"
 
 namespace rekernel {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <boost/json.hpp>
+#include <boost/program_options.hpp>
 #include <cctype>
 #include <iostream>
 
@@ -20,6 +21,8 @@
 #include "harness/terminal/tables.h"
 
 namespace rekernel {
+
+namespace po = boost::program_options;
 
 namespace {
 

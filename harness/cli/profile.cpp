@@ -3,6 +3,7 @@
 
 #include "harness/base/json.h"
 #include "harness/cli/command.h"
+#include "harness/cli/evaluators.h"
 #include "harness/gpu/choice.h"
 #include "harness/profile/profiler.h"
 #include "harness/project/candidates.h"

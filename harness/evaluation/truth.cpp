@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 #include "harness/evaluation/setup_failure.h"
 
 namespace rekernel {

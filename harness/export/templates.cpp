@@ -6,6 +6,7 @@
 
 #include "harness/base/placeholders.h"
 #include "harness/base/text.h"
+#include "harness/base/utf8.h"
 
 namespace rekernel {
 

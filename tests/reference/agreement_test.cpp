@@ -7,6 +7,7 @@
 
 #include "ops/inputs.h"
 #include "tests/problems.h"
+#include "tests/replay/fakes.h"
 #include "tests/temporary.h"
 
 namespace rekernel {

@@ -9,8 +9,11 @@
 #include <boost/json.hpp>
 #include <string_view>
 
+#include "harness/base/fields.h"
 #include "harness/compile/compile_isolated.h"
+#include "harness/evaluation/evaluation.h"
 #include "harness/evaluation/referee.h"
+#include "harness/evaluation/report.h"
 #include "harness/evaluation/served_process.h"
 #include "harness/process/channel.h"
 

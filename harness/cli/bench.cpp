@@ -54,7 +54,7 @@ Page bench_page() {
               "PROBLEM/NAME; all by default",
               Count::any},
              list_value("NAME", {Names::problem, Names::kernel}));
-  page.examples = {{"rekernel bench softmax matmul_fp32/promoted_sums --record"},
+  page.examples = {{"rekernel bench softmax matmul_fp32/split_beforehand --record"},
                    {"rekernel bench --slow softmax --json"}};
   add_problem_option(page.group("Measuring"));
   page.group("Measuring")

@@ -176,14 +176,14 @@ TEST_F(NvrtcPullRequest, OthersResultsStayAndAResultIsOfThisHarness) {
     mine["harness"] = "0123456789abcdef";
     rows.push_back(mine);
     rows.erase(std::find_if(rows.begin(), rows.end(), [](const json::value& row) {
-      return row.at("kernel") == "promoted_sums";
+      return row.at("kernel") == "split_beforehand";
     }));
   });
   const ProgramOutcome outcome = verify();
   EXPECT_EQ(outcome.exit_status, 1);
   for (const char* complaint :
        {"the row of layernorm/ring_with_lead changed",
-        "the row of matmul_fp32/promoted_sums is missing",
+        "the row of matmul_fp32/split_beforehand is missing",
         "the row of softmax/mine is of another source or plan",
         "the row of softmax/mine was measured by another judge (0123456789abcdef"}) {
     EXPECT_NE(outcome.output.find(std::string("results/h200/bench.json: ") + complaint),

@@ -296,8 +296,10 @@ Result<Answer> run_python(const CaptureRequest& request, const Problem& problem,
   command.arguments = {"/usr/bin/env", "-C", (scratch / "tmp").string(),
                        "python3",      "-c", driver_source};
   command.input = question(request, problem, program, answer_path);
-  const auto turn =
-      GpuTurn::offer(gpu.uuid, GpuLock::Clock::now() + request.deadline, request.waiting);
+  const auto turn = GpuTurn::offer(
+      request.take_gpu
+          ? request.take_gpu
+          : take_alone(gpu.uuid, GpuLock::Clock::now() + request.deadline, request.waiting));
   if (!turn) return turn.error();
   command.inherited = {(*turn)->take_their_end()};
   const Result<ChildOutcome> outcome =
@@ -318,12 +320,9 @@ Result<Answer> run_marked(const CaptureRequest& request, const GpuIdentity& gpu,
                            request.arguments.end());
   SandboxAdditions more = additions(request, scratch, program);
   add_for_marks(request, gpu, more);
-  std::optional<GpuLock> lock;
-  if (!gpu.uuid.empty()) {
-    Result<GpuLock> free = GpuLock::acquire(gpu.uuid, {}, request.waiting);
-    if (!free) return free.error();
-    lock = std::move(*free);
-  }
+  const Result<std::shared_ptr<void>> taken =
+      request.take_gpu ? request.take_gpu() : take_alone(gpu.uuid, {}, request.waiting)();
+  if (!taken) return taken.error();
   const Result<ChildOutcome> outcome = run_recorded(request, std::move(command), more);
   if (!outcome) return outcome.error();
   Answer answer;
@@ -387,7 +386,6 @@ Result<Capture> capture_program(const CaptureRequest& request, const Problem& pr
   // Where there is none, the program finds that out.
   GpuIdentity gpu;
   if (Result<GpuIdentity> found = identify_gpu(request.device)) gpu = std::move(*found);
-  if (request.gpu_is_ours) gpu.uuid.clear();
   Result<Answer> answer = is_python(program)
                               ? run_python(request, problem, gpu, program, scratch.path())
                               : run_marked(request, gpu, program, scratch.path());

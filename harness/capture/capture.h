@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/candidate/candidate.h"
+#include "harness/capture/gpu_turn.h"
 #include "ops/problem.h"
 #include "ops/result.h"
 
@@ -31,7 +32,7 @@ struct CaptureRequest {
   std::chrono::seconds deadline{300};  ///< with a Python program's wait for the GPU
   /// Told, where others have the GPU, who: the program has it for itself.
   std::function<void(const std::string& holder)> waiting;
-  bool gpu_is_ours = false;  ///< the caller has the GPU already, and may share it
+  TakeGpu take_gpu = nullptr;  ///< in place of taking the GPU alone
 };
 
 /// A candidate out of a program, and what the program says of itself: nothing of that decides.

@@ -117,23 +117,33 @@ class Inputs:
         return ", ".join(f"{n} {d['dtype']}{d['shape']}" for n, d in self.descriptions.items())
 
 
-def assign_names(inputs, given):
+def by_name(own_name, candidates):
+    """Those of the candidates that a tensor's own name means: `bn.weight` is bn_weight, or else weight."""
+    whole, last = own_name.replace(".", "_").lower(), own_name.split(".")[-1].lower()
+    return [n for n in candidates if n.lower() == whole] or [n for n in candidates if n.lower() == last]
+
+
+def assign_names(inputs, given, state=()):
     """Names of the problem's inputs for tensors with names of their own, [(name, tensor)]: by shape, and by name
-    where several have one shape. What does not decide is an error."""
+    where several have one shape. What does not decide is an error. State may be an input that nothing else is, or
+    the program's own (a running mean)."""
     names = {}
     for own_name, tensor in given:
         shaped = [n for n, d in inputs.descriptions.items() if inputs.fits(tensor, d)]
         if not shaped:
             raise Refusal(f"'{own_name}' is {shape_text(tensor)}, which is not one of the problem's inputs: "
                           f"{inputs.known()}")
-        last = own_name.split(".")[-1].lower()
-        named = [n for n in shaped if n.lower() == last]
-        chosen = shaped if len(shaped) == 1 else named
+        chosen = shaped if len(shaped) == 1 else by_name(own_name, shaped)
         if len(chosen) != 1:
             raise Refusal(f"'{own_name}' is {shape_text(tensor)} and could be {' or '.join(shaped)}: name it so")
         if chosen[0] in names.values():
             raise Refusal(f"two tensors of the program could be the problem's input '{chosen[0]}'")
         names[own_name] = chosen[0]
+    for own_name, tensor in state:
+        free = [n for n, d in inputs.descriptions.items() if inputs.fits(tensor, d) and n not in names.values()]
+        chosen = free if len(free) == 1 else by_name(own_name, free)
+        if len(chosen) == 1:
+            names[own_name] = chosen[0]
     missing = sorted(set(inputs.descriptions) - set(names.values()))
     if missing:
         raise Refusal(f"the program has nothing for the problem's input {', '.join(missing)}")
@@ -150,8 +160,19 @@ def on_the_gpu(torch, make):
         return make()
 
 
+def is_constant(name, value):
+    """Whether an argument of a model is the same in every call: a number or a word, which the problem has in its
+    formula."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return True
+    if isinstance(value, (list, tuple, dict)):
+        raise Refusal(f"get_inputs() gives a {type(value).__name__} for '{name}'; expected tensors and numbers")
+    return False
+
+
 class KernelBenchModel:
-    """KernelBench's format: Model or ModelNew, get_inputs, get_init_inputs."""
+    """KernelBench's format: Model or ModelNew, get_inputs, get_init_inputs. The model stays in the mode that the
+    program makes it in, as KernelBench calls it: a batch norm takes the batch's statistics."""
 
     def __init__(self, module, class_name, inputs):
         for name in ("get_inputs", "get_init_inputs"):
@@ -160,16 +181,15 @@ class KernelBenchModel:
         torch = inputs.torch
         self.inputs = inputs
         self.model = on_the_gpu(torch, lambda: getattr(module, class_name)(*module.get_init_inputs())).cuda()
-        if isinstance(self.model, torch.nn.Module):
-            self.model.eval()
         given = on_the_gpu(torch, module.get_inputs)
         arguments = [p for p in inspect.signature(self.model.forward).parameters][:len(given)]
         if len(arguments) != len(given):
             raise Refusal(f"forward() takes {len(arguments)} arguments, get_inputs() gives {len(given)}")
-        owned = list(self.model.named_parameters()) + list(self.model.named_buffers())
-        names = assign_names(inputs, list(zip(arguments, given)) + owned)
-        self.arguments = [names[a] for a in arguments]
-        self.owned = {names[n]: t for n, t in owned}
+        parameters, buffers = list(self.model.named_parameters()), list(self.model.named_buffers())
+        passed = [(a, v) for a, v in zip(arguments, given) if not is_constant(a, v)]
+        names = assign_names(inputs, passed + parameters, buffers)
+        self.arguments = [(names.get(a), v) for a, v in zip(arguments, given)]
+        self.owned = {names[n]: t for n, t in parameters + buffers if n in names}
 
     def prepare(self, values):
         """Parameters keep their place and get new values; the rest is passed."""
@@ -179,7 +199,7 @@ class KernelBenchModel:
         return {**values, **self.owned}
 
     def call(self, values):
-        return self.model(*[values[a] for a in self.arguments])
+        return self.model(*[constant if name is None else values[name] for name, constant in self.arguments])
 
 
 class GpuModeKernel:
@@ -347,6 +367,18 @@ class Timer:
         return max(1, round(self.start.elapsed_time(self.stop) * 1e6))
 
 
+def import_compiler(path):
+    """What torch.compile needs takes seconds to import: before the GPU is asked for, where the program speaks of it."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        if "compile(" not in file.read():
+            return
+    try:
+        import torch._dynamo  # noqa: F401
+        import torch._inductor.compile_fx  # noqa: F401
+    except ImportError:  # an old PyTorch has none
+        pass
+
+
 def take_turn():
     """Asks for the GPU, and waits until nobody else measures there. It is this process's to its end."""
     os.write(TURN, b"?")
@@ -363,6 +395,7 @@ def work(request):
         raise Refusal(f"PyTorch is not installed ({one_line(error)})") from None
     if not torch.cuda.is_available():
         raise Refusal("PyTorch sees no GPU")
+    import_compiler(request["program"])
     take_turn()
     torch.cuda.set_device(request["device"])
     torch.manual_seed(1)

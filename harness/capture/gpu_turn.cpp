@@ -6,31 +6,34 @@
 
 namespace rekernel {
 
-Result<std::unique_ptr<GpuTurn>> GpuTurn::offer(const std::string& uuid,
-                                                GpuLock::Clock::time_point deadline,
-                                                GpuLock::OnWait on_wait) {
+TakeGpu take_alone(const std::string& uuid, std::optional<GpuLock::Clock::time_point> deadline,
+                   GpuLock::OnWait on_wait) {
+  return [=, on_wait = std::move(on_wait)]() -> Result<std::shared_ptr<void>> {
+    if (uuid.empty()) return std::shared_ptr<void>();
+    Result<GpuLock> lock = GpuLock::acquire(uuid, deadline, on_wait);
+    if (!lock) return lock.error();
+    return std::shared_ptr<void>(std::make_shared<GpuLock>(std::move(*lock)));
+  };
+}
+
+Result<std::unique_ptr<GpuTurn>> GpuTurn::offer(TakeGpu take) {
   auto sockets = Channel::sockets();
   if (!sockets) return sockets.error();
   std::unique_ptr<GpuTurn> turn(new GpuTurn(std::move(sockets->first), std::move(sockets->second)));
   turn->handing_over_ =
-      std::jthread([turn = turn.get(), uuid, deadline, on_wait = std::move(on_wait)] {
-        turn->hand_over(uuid, deadline, on_wait);
-      });
+      std::jthread([turn = turn.get(), take = std::move(take)] { turn->hand_over(take); });
   return turn;
 }
 
-void GpuTurn::hand_over(const std::string& uuid, GpuLock::Clock::time_point deadline,
-                        const GpuLock::OnWait& on_wait) {
+void GpuTurn::hand_over(const TakeGpu& take) {
   char byte = 0;
   if (::recv(ours_.get(), &byte, 1, MSG_WAITALL) != 1) return;  // it ended without asking
-  if (!uuid.empty()) {
-    Result<GpuLock> lock = GpuLock::acquire(uuid, deadline, on_wait);
-    if (!lock) {
-      ::shutdown(ours_.get(), SHUT_RDWR);
-      return;
-    }
-    lock_ = std::move(*lock);
+  Result<std::shared_ptr<void>> taken = take();
+  if (!taken) {
+    ::shutdown(ours_.get(), SHUT_RDWR);
+    return;
   }
+  held_ = std::move(*taken);
   ::send(ours_.get(), &byte, 1, MSG_NOSIGNAL);
 }
 

@@ -17,7 +17,8 @@ class ClaimJudge {
   /// Waits for its turns on the device, and fills in the row.
   void judge(const Claim& claim, const std::filesystem::path& program,
              const std::filesystem::path& folder, int device, ClaimRow& row);
-  /// ClaimTools::rehearse: several programs share the device, and nobody else has it.
+  /// ClaimTools::rehearse: several programs share the device, and nobody else has it. What is
+  /// captured so is judged without a word on the program's own time.
   void rehearse(const Claim& claim, const std::filesystem::path& program,
                 const std::filesystem::path& folder, int device);
 

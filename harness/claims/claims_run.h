@@ -22,8 +22,8 @@ struct ClaimTools {
   std::function<Result<Ok>(const Claim&, const std::filesystem::path& program,
                            const std::filesystem::path& folder)>
       prepare = nullptr;
-  /// Calls a Python program on a device that nobody measures on meanwhile, so that what it compiles
-  /// is there when it is captured; what fails is seen then. Null: programs come to that unprepared.
+  /// Captures a Python program on a device that nobody measures on meanwhile, for `judge` to judge;
+  /// where that fails, `judge` tries again. Null: programs come to that unprepared.
   std::function<void(const Claim&, const std::filesystem::path& program,
                      const std::filesystem::path& folder, int device)>
       rehearse = nullptr;

@@ -1,5 +1,6 @@
 """How the driver of `rekernel capture` finds what to call in a program, without PyTorch and without a GPU."""
 
+import contextlib
 import pathlib
 import sys
 import types
@@ -95,9 +96,21 @@ class Names(unittest.TestCase):
     def test_names_decide_where_shapes_do_not(self):
         given = [("ln.bias", Tensor([8])), ("values", Tensor([4, 8])), ("ln.weight", Tensor([8]))]
         self.assertEqual(driver.assign_names(LAYERNORM, given)["ln.bias"], "bias")
+        norm = inputs_of(("x", [4, 8]), ("bn_weight", [8]), ("bn_bias", [8]), ("weight", [8]))
+        given = [("x", Tensor([4, 8])), ("bn.weight", Tensor([8])), ("bn.bias", Tensor([8])), ("weight", Tensor([8]))]
+        self.assertEqual(driver.assign_names(norm, given),
+                         {"x": "x", "bn.weight": "bn_weight", "bn.bias": "bn_bias", "weight": "weight"})
         matmul = inputs_of(("a", [2, 2]), ("b", [2, 2]))
         given = [("B", Tensor([2, 2])), ("A", Tensor([2, 2]))]
         self.assertEqual(driver.assign_names(matmul, given), {"B": "b", "A": "a"})
+
+    def test_state_is_an_input_only_where_nothing_else_is(self):
+        given = [("x", Tensor([4, 8])), ("bn.weight", Tensor([8])), ("bn.bias", Tensor([8]))]
+        state = [("bn.running_mean", Tensor([8])), ("bn.count", Tensor([], "int64"))]
+        self.assertNotIn("bn.running_mean", driver.assign_names(LAYERNORM, given, state))
+        masked = inputs_of(("x", [4, 8]), ("mask", [8, 8]))
+        self.assertEqual(driver.assign_names(masked, given[:1], [("tril", Tensor([8, 8]))]),
+                         {"x": "x", "tril": "mask"})
 
     def test_what_nothing_decides_is_an_error(self):
         self.assertIn("could be weight or bias: name it so",
@@ -136,6 +149,37 @@ class Entry(unittest.TestCase):
         self.assertEqual(self.refusal(wanted="quick", f=lambda x: x), "the program has no 'quick'")
         self.assertIn("does not take exactly x", self.refusal(wanted="f", f=lambda z: z))
         self.assertIn("without get_inputs()", self.refusal(ModelNew=type("ModelNew", (), {})))
+
+
+class Model(unittest.TestCase):
+    def test_numbers_among_the_inputs_are_passed_as_they_are(self):
+        class Scaled:
+            def __init__(self, factor):
+                self.factor = factor
+
+            def cuda(self):
+                return self
+
+            def named_parameters(self):
+                return []
+
+            named_buffers = named_parameters
+
+            def forward(self, x, s):
+                return (x, s * self.factor)
+
+            __call__ = forward
+
+        inputs = inputs_of(("x", [4, 8]))
+        inputs.torch.device = lambda name: contextlib.nullcontext()
+        x = Tensor([4, 8])
+        module = types.SimpleNamespace(Model=Scaled, get_init_inputs=lambda: [2], get_inputs=lambda: [x, 3.5])
+        model = driver.KernelBenchModel(module, "Model", inputs)
+        self.assertEqual(model.call({"x": "drawn"}), ("drawn", 7.0))
+        module.get_inputs = lambda: [x, [1.0]]
+        with self.assertRaises(driver.Refusal) as caught:
+            driver.KernelBenchModel(module, "Model", inputs)
+        self.assertIn("gives a list for 's'", str(caught.exception))
 
 
 class Output(unittest.TestCase):

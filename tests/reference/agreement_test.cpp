@@ -39,7 +39,7 @@ TEST(Agreement, ValuesLieOneAfterAnother) {
 }
 
 /// With a `python3` that is a shell script of the test's.
-class AgreementWithScript : public testing::Test {
+class AgreementWithScript : public ::testing::Test {
  protected:
   void python3_is(const std::string& body) {
     const fs::path path = folder_.path() / "python3";

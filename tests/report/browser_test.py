@@ -121,7 +121,10 @@ class InABrowser(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory()
         scratch = Path(cls.scratch.name)
         cls.data, cls.folder = reports.of_the_project(PROGRAM, scratch, MADE)
-        small = {**cls.data, "kernels": cls.data["kernels"][:2], "problems": cls.data["problems"][:12],
+        kernels = cls.data["kernels"][:2]
+        theirs = {kernel["problem"] for kernel in kernels}
+        problems = sorted(cls.data["problems"], key=lambda problem: problem["id"] not in theirs)[:12]
+        small = {**cls.data, "kernels": kernels, "problems": problems,
                  "searches": cls.data["searches"][:1],
                  "gallery": {key: value[:3] for key, value in cls.data["gallery"].items()}}
         cls.hostile = scratch / "hostile"
@@ -304,7 +307,8 @@ class InABrowser(unittest.TestCase):
             self.everything(page)
             self.assertEqual(self.browser.complaints(), [], page)
             self.assertEqual(self.browser.run("document.querySelectorAll('main img, main iframe').length"), 0)
-            self.assertNotIn("owned", self.browser.run("document.title"))
+            # Its words may be a page's title; what they ask for would make that the title.
+            self.assertNotEqual(self.browser.run("document.title"), "owned")
             for address in self.browser.requests():
                 self.assertTrue(address.startswith(("data:", self.hostile.as_uri())), address)
             # Hovering shows words, too.

@@ -18,8 +18,8 @@ using std::chrono::seconds;
 class Asker {
  public:
   explicit Asker(const std::string& uuid, milliseconds patience = seconds(60)) {
-    auto turn = GpuTurn::offer(uuid, GpuLock::Clock::now() + patience,
-                               [this](const std::string& holder) { holder_ = holder; });
+    auto turn = GpuTurn::offer(take_alone(uuid, GpuLock::Clock::now() + patience,
+                                          [this](const std::string& holder) { holder_ = holder; }));
     if (!turn) throw std::runtime_error(turn.error().message);
     turn_ = std::move(*turn);
     socket_ = FileDescriptor(turn_->take_their_end());

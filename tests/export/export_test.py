@@ -159,7 +159,8 @@ def launcher_source():
     for kernel in KERNELS:
         name, sizes = name_of(kernel), sizes_of(kernel)
         includes.append(f'#include "cpp/{name}/{name}.h"')
-        types = {"torch.float32": "float", "torch.float16": "__half", "torch.int64": "std::int64_t"}
+        types = {"torch.float32": "float", "torch.float16": "__half", "torch.bfloat16": "__nv_bfloat16",
+                 "torch.float8_e4m3fn": "__nv_fp8_e4m3", "torch.int64": "std::int64_t", "torch.int32": "std::int32_t"}
         arguments = [f"reinterpret_cast<CUstream>({STREAM})"]
         tensors = [*sizes["inputs"], *sizes["outputs"]]
         for i, tensor in enumerate(tensors):

@@ -4,7 +4,8 @@ import contextlib
 import types
 
 Tag = types.SimpleNamespace(needs_exact_strides="needs_exact_strides")
-float16, float32, uint8, int64 = "torch.float16", "torch.float32", "torch.uint8", "torch.int64"
+float16, bfloat16, float32, float8_e4m3fn = "torch.float16", "torch.bfloat16", "torch.float32", "torch.float8_e4m3fn"
+uint8, int64 = "torch.uint8", "torch.int64"
 allocated = []  # addresses that empty() gives, in order
 
 

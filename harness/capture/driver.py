@@ -28,6 +28,9 @@ DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float6
           "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "i8": "int8", "i64": "int64", "bool": "bool"}
 
 
+COMPILES = re.compile(r"(?<!\bre)\.compile\b")
+
+
 class Refusal(Exception):
     """Why a program cannot be captured, in one line."""
 
@@ -188,7 +191,8 @@ class KernelBenchModel:
         parameters, buffers = list(self.model.named_parameters()), list(self.model.named_buffers())
         passed = [(a, v) for a, v in zip(arguments, given) if not is_constant(a, v)]
         names = assign_names(inputs, passed + parameters, buffers)
-        self.arguments = [(names.get(a), v) for a, v in zip(arguments, given)]
+        # Drawn tensors may be gigabytes, and are not kept.
+        self.arguments = [(names[a], None) if a in names else (None, v) for a, v in zip(arguments, given)]
         self.owned = {names[n]: t for n, t in parameters + buffers if n in names}
 
     def prepare(self, values):
@@ -370,7 +374,7 @@ class Timer:
 def import_compiler(path):
     """What torch.compile needs takes seconds to import: before the GPU is asked for, where the program speaks of it."""
     with open(path, encoding="utf-8", errors="replace") as file:
-        if "compile(" not in file.read():
+        if not COMPILES.search(file.read()):
             return
     try:
         import torch._dynamo  # noqa: F401

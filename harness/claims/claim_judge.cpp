@@ -9,8 +9,8 @@
 #include "harness/base/utf8.h"
 #include "harness/candidate/code.h"
 #include "harness/capture/capture.h"
+#include "harness/capture/gpu_turn.h"
 #include "harness/evaluation/launcher.h"
-#include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
@@ -72,21 +72,9 @@ class ClaimPlace {
 /// A GPU that several of our programs use at a time, and nobody else.
 class SharedGpu {
  public:
-  /// As long as one of these lives, the GPU is ours.
-  class Share {
-   public:
-    explicit Share(SharedGpu& gpu) : gpu_(gpu) {}
-    ~Share() { gpu_.leave(); }
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
-
-   private:
-    SharedGpu& gpu_;
-  };
-
   explicit SharedGpu(int device) : device_(device) {}
 
-  /// Waits until fewer than `most_at_once` have a share.
+  /// Waits until fewer than `most_at_once` have a share. The GPU is ours as long as one lives.
   Result<std::shared_ptr<void>> share() {
     constexpr int most_at_once = 4;  // each with inputs and outputs of its own
     std::unique_lock lock(mutex_);
@@ -99,7 +87,7 @@ class SharedGpu {
       held_ = std::move(*free);
     }
     ++shares_;
-    return std::shared_ptr<void>(std::make_shared<Share>(*this));
+    return std::shared_ptr<void>(this, [this](void*) { leave(); });
   }
 
  private:
@@ -199,11 +187,11 @@ void ClaimJudge::judge(const Claim& claim, const fs::path& program, const fs::pa
   const Result<const Problem*> problem =
       claimed_problem(claim, parts_->options.claims_folder, parts_->options.sources);
   if (!problem) return failed(ClaimOutcome::not_evaluated, problem.error().message);
-  const Result<CaptureRequest> request =
-      request_for(parts_->options, claim, program, folder, device);
-  if (!request) return failed(ClaimOutcome::not_captured, request.error().message);
   std::optional<Capture> capture = parts_->take_rehearsed(claim.name);
   if (!capture) {
+    const Result<CaptureRequest> request =
+        request_for(parts_->options, claim, program, folder, device);
+    if (!request) return failed(ClaimOutcome::not_captured, request.error().message);
     Result<Capture> alone = captured(*request, **problem, folder);
     if (!alone) return failed(ClaimOutcome::not_captured, alone.error().message);
     capture = std::move(*alone);

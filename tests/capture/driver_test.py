@@ -176,6 +176,7 @@ class Model(unittest.TestCase):
         module = types.SimpleNamespace(Model=Scaled, get_init_inputs=lambda: [2], get_inputs=lambda: [x, 3.5])
         model = driver.KernelBenchModel(module, "Model", inputs)
         self.assertEqual(model.call({"x": "drawn"}), ("drawn", 7.0))
+        self.assertNotIn(x, [value for _, value in model.arguments])
         module.get_inputs = lambda: [x, [1.0]]
         with self.assertRaises(driver.Refusal) as caught:
             driver.KernelBenchModel(module, "Model", inputs)
@@ -207,6 +208,12 @@ class Output(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
+    def test_torch_compile_is_seen(self):
+        for text in ("torch.compile(f)", "@torch.compile\ndef f(x):", "self.compile()"):
+            self.assertTrue(driver.COMPILES.search(text), text)
+        for text in ("re.compile('x')", "load_inline(name='compile')", "compiled(x)"):
+            self.assertFalse(driver.COMPILES.search(text), text)
+
     def test_one_that_cannot_be_loaded_is_named(self):
         with self.assertRaises(driver.Refusal) as caught:
             driver.load_program("/nowhere/program.py")

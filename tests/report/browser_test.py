@@ -3,6 +3,7 @@
 --made FOLDER: where project_report.py made the project's."""
 
 import collections
+import html
 import json
 import re
 import subprocess
@@ -307,7 +308,9 @@ class InABrowser(unittest.TestCase):
             self.everything(page)
             self.assertEqual(self.browser.complaints(), [], page)
             self.assertEqual(self.browser.run("document.querySelectorAll('main img, main iframe').length"), 0)
-            # Its words may be a page's title; what they ask for would make that the title.
+            # Hostile words may stand in a page's title, and no script has made it another one.
+            title = re.search("<title>(.*?)</title>", page.read_text(), re.DOTALL).group(1)
+            self.assertEqual(self.browser.run("document.title"), " ".join(html.unescape(title).split()))
             self.assertNotEqual(self.browser.run("document.title"), "owned")
             for address in self.browser.requests():
                 self.assertTrue(address.startswith(("data:", self.hostile.as_uri())), address)

@@ -20,7 +20,10 @@ import sys
 
 TURN = 4  # the descriptor on which the GPU is asked for
 WARM_UP_CALLS = 3
+MOST_ATTEMPTS = 3  # to keep outputs apart from what was in their memory before
 LONGEST_LINE = 400
+ALLOCATION = 512  # bytes, to a multiple of which PyTorch rounds
+SMALLEST_ALONE = 10 << 20  # bytes, from which on it gives a tensor memory of its own
 SHORT_HEAD = 80  # of a line that is too long
 
 
@@ -312,11 +315,17 @@ def check_output(inputs, description, which, output):
         raise Refusal(f"the program gives a {type(output).__name__}; expected a tensor")
     if not output.is_cuda:
         raise Refusal(f"the program's {which} lies in host memory")
-    if not inputs.fits(output, description):
+    same_shape = without_ones(output.shape) == without_ones(description["shape"])
+    if not same_shape or output.dtype != inputs.dtypes[description["dtype"]]:
         raise Refusal(f"the program's {which} is {shape_text(output)}; expected "
                       f"{description['dtype']}{description['shape']}")
     if not output.is_contiguous():
         raise Refusal(f"the program's {which} has strides {list(output.stride())}; expected row-major order")
+
+
+def without_ones(shape):
+    """The shape without extents of one, which KernelBench's reductions keep."""
+    return [extent for extent in shape if extent != 1]
 
 
 def extent(tensor):
@@ -344,6 +353,58 @@ class Recorder:
     @staticmethod
     def places(tensors):
         return {n: [t.data_ptr(), t.numel() * t.element_size()] for n, t in tensors.items()}
+
+
+class OutputMemory:
+    """Keeps what is larger than an output out of its memory. PyTorch gives an output memory that an intermediate has
+    left, and by addresses alone nobody can tell a kernel that writes the one from a kernel that writes the other: the
+    plan would have the intermediate in the output, and reach past its end."""
+
+    def __init__(self, torch, device, inputs):
+        self.torch, self.device, self.inputs = torch, device, inputs
+        self.kept = []
+
+    def provide(self, call):
+        """Calls until no output lies in what something larger has left, each time with more free blocks of just the
+        outputs' sizes, which the allocator prefers."""
+        for attempt in range(1, MOST_ATTEMPTS + 1):
+            if not self.watch(call)[1]:
+                return
+            try:
+                spares = [(self.inputs.empty_outputs(), self.separators()) for _ in range(3 * attempt)]
+            except self.torch.OutOfMemoryError:
+                return
+            self.kept += [between for _, between in spares]
+            del spares
+
+    def separators(self):
+        """What stays between two free blocks, so that they do not become one: large blocks are never neighbours."""
+        return [output for output in self.inputs.empty_outputs()
+                if output.numel() * output.element_size() < SMALLEST_ALONE]
+
+    def watch(self, call):
+        """Calls, and returns the result, and whether an output lies in memory that something larger had before."""
+        memory = self.torch.cuda.memory
+        try:
+            memory._record_memory_history("all", context=None)
+        except (AttributeError, TypeError):  # this PyTorch does not tell
+            return call(), False
+        try:
+            result = call()
+            trace = memory._snapshot()["device_traces"][self.device]
+        finally:
+            memory._record_memory_history(None)
+        blocks = [(entry["addr"], entry["addr"] + entry["size"]) for entry in trace if entry["action"] == "alloc"]
+        outputs = outputs_of(self.inputs, result).values()
+        return result, any(lies_in_larger(extent(output), blocks) for output in outputs)
+
+
+def lies_in_larger(place, blocks):
+    """Whether one of the blocks, in the order in which they were given out, has memory in common with an output and
+    more than that. The last one that has is the output's own."""
+    begin, end = place[0], place[0] + -(-(place[1] - place[0]) // ALLOCATION) * ALLOCATION
+    common = [(first, last) for first, last in blocks if first < end and begin < last]
+    return any(first < begin or end < last for first, last in common[:-1])
 
 
 class Timer:
@@ -414,13 +475,18 @@ def work(request):
             prepared = entry.prepare(values)
             check_outputs(inputs, prepared, entry.call(prepared))
     torch.cuda.synchronize()
+    memory = OutputMemory(torch, request["device"], inputs)
+    memory.provide(lambda: entry.call(prepared))
     recorder = Recorder()
     for number, values in enumerate(sets, 1):
         prepared = entry.prepare(values)
         torch.cuda.synchronize()
-        output = recorder.call(number, entry, inputs, prepared)
+        output, shared = memory.watch(lambda: recorder.call(number, entry, inputs, prepared))
         torch.cuda.synchronize()
         check_outputs(inputs, prepared, output)
+        if shared:
+            raise Refusal("the program's output lies where something larger lay before, in the same call: their kernels "
+                          "cannot be told apart")
         del output
     timer = Timer(torch, request["device"])
     times = {}

@@ -43,8 +43,12 @@ class PlanMaker {
   PlanMaker(const Recording& recording, const ModuleBytes& modules, const Problem& problem)
       : recording_(recording), module_bytes_(modules), problem_(problem) {}
 
-  /// What the plan has of the first call alone; empty where the two were the same.
-  std::string note() const { return comparison_.note(); }
+  /// What the plan has otherwise than the program; empty where it is the same.
+  std::string note() const {
+    constexpr const char* in_a_row =
+        "; what the program has in several streams or branches of a graph runs in one here";
+    return (overlapping_ ? in_a_row : "") + comparison_.note();
+  }
 
   Result<Program> make() {
     if (recording_.calls.size() < 2) {
@@ -52,9 +56,10 @@ class PlanMaker {
     }
     for (std::size_t i = 0; i < 2; ++i) {
       if (Result<Ok> sound = check_tensors(recording_.calls[i]); !sound) return sound.error();
-      Result<std::vector<RecordedStep>> steps = work_of(recording_.calls[i]);
-      if (!steps) return steps.error();
-      steps_[i] = *std::move(steps);
+      Result<RecordedWork> work = work_of(recording_.calls[i]);
+      if (!work) return work.error();
+      overlapping_ |= work->overlapping;
+      steps_[i] = std::move(work->steps);
       take_tensor_maps(recording_.calls[i], steps_[i]);
     }
     for (std::size_t i = 0; i < std::max(steps_[0].size(), steps_[1].size()); ++i) {
@@ -413,6 +418,7 @@ class PlanMaker {
   const ModuleBytes& module_bytes_;
   const Problem& problem_;
   std::array<std::vector<RecordedStep>, 2> steps_;
+  bool overlapping_ = false;
   CallComparison comparison_{recording_, steps_};
   std::map<std::int64_t, Range> workspaces_;  ///< by the allocation's address
   std::map<std::string, LoadedModule> loaded_;

@@ -19,7 +19,7 @@ using ModuleBytes = std::function<Result<std::string>(const std::string& file)>;
 /// points elsewhere in device memory becomes workspaces of undefined content, one an allocation;
 /// all other bytes of parameters stay as they were. Bytes of structures that differ between the
 /// calls are taken for padding and are those of one; the candidate's origin says which. What
-/// cannot be taken out of the program (several streams, work of the host between launches, pinned
+/// cannot be taken out of the program (several threads, work of the host between launches, pinned
 /// or managed memory and so on) is an error that says so. `program` is the name to show.
 Result<Candidate> make_plan(const Recording& recording, const ModuleBytes& modules,
                             const Problem& problem, Arch arch, const std::string& name,

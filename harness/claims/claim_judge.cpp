@@ -21,6 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Of a library's ways of a large convolution in FP32, which are timed first, some take seconds.
+constexpr std::chrono::seconds startup_deadline{180};
+
 /// A GPU, its judge and its PyTorch, which stay from claim to claim.
 class ClaimPlace {
  public:
@@ -32,6 +35,7 @@ class ClaimPlace {
     EvaluateOptions evaluate;
     evaluate.samples = options_.samples;
     evaluate.device = device_;
+    evaluate.startup_deadline = startup_deadline;
     evaluate.references = library_reference_ids(candidate.problem);
     if (options_.pytorch) {
       evaluate.external_references = pytorch_ids(problem, options_.compiled_pytorch);

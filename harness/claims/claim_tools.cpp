@@ -52,9 +52,15 @@ Result<ChildOutcome> run_compiler(const ClaimToolsOptions& options,
                  "; REKERNEL_SANDBOX=off in the environment builds them with all of your rights"};
   }
   ChildCommand child;
-  // What the compiler says goes into a file: the line with the reason is rarely the last one.
-  child.arguments = {
-      "/usr/bin/env", "-C", folder.string(), "/bin/sh", "-c", "exec \"$@\" > build.log 2>&1", "sh"};
+  // What the compiler says goes into a file: the line with the reason is rarely the last one. It is
+  // nice to those who are timed meanwhile: short work waits for the host.
+  child.arguments = {"/usr/bin/env",
+                     "-C",
+                     folder.string(),
+                     "/bin/sh",
+                     "-c",
+                     "exec nice -n 19 \"$@\" > build.log 2>&1",
+                     "sh"};
   child.arguments.insert(child.arguments.end(), command.begin(), command.end());
   child.deadline = options.compile_deadline;
   child.exit_deadline = options.compile_deadline;

@@ -192,6 +192,7 @@ class Output(unittest.TestCase):
     def test_a_whole_tensor_of_its_own_is_expected(self):
         for result in (Tensor([4, 8], address=8192), [Tensor([4, 8], address=8192)]):
             driver.check_outputs(LAYERNORM, {"x": Tensor([4, 8], address=4096)}, result)
+        driver.check_outputs(LAYERNORM, {"x": Tensor([4, 8], address=4096)}, Tensor([4, 1, 8], address=8192))
         self.assertIn("gives a NoneType", self.refusal(None))
         self.assertIn("expected f32[4, 8]", self.refusal(Tensor([8, 4])))
         self.assertIn("expected row-major order", self.refusal(Tensor([4, 8], contiguous=False)))
@@ -205,6 +206,70 @@ class Output(unittest.TestCase):
         self.assertIn("output 'values' is int64", self.refusal((index, values), SORT))
         inside = Tensor([4, 8], dtype="int64", address=8192 + 64)
         self.assertIn("output 'values' lies in its output 'index'", self.refusal((values, inside), SORT))
+
+
+class Memory(unittest.TestCase):
+    """An allocator that gives the block that was left last, as PyTorch's does where none fits better."""
+
+    OUTPUT_BYTES = 4 * 8 * 4
+
+    def place(self, *blocks):
+        return driver.lies_in_larger((1024, 1024 + self.OUTPUT_BYTES), blocks)
+
+    def test_what_had_the_outputs_memory_before_may_not_be_larger(self):
+        own = (1024, 1536)  # rounded by the allocator
+        self.assertFalse(self.place(own))
+        self.assertFalse(self.place(own, own), "as large as the output")
+        self.assertFalse(self.place((4096, 8192), own), "elsewhere")
+        self.assertTrue(self.place((1024, 2048), own))
+        self.assertTrue(self.place((512, 1536), own))
+        self.assertFalse(self.place((1024, 4096)), "its own, of which it is the beginning")
+        self.assertFalse(self.place(), "allocated before the call")
+
+    def memory(self, places):
+        """Each call's intermediate of 4 KiB lies at the place, and the output at the first one."""
+        traces = iter(places)
+        torch = fake_torch()
+        recorded = []
+
+        def call():
+            place = next(traces)
+            recorded.append({"action": "alloc", "addr": place, "size": 4096})
+            recorded.append({"action": "free_completed", "addr": place, "size": 4096})
+            recorded.append({"action": "alloc", "addr": 8192, "size": 512})
+            return Tensor([4, 8], address=8192)
+
+        def record(enabled, context=None):
+            recorded.clear()
+
+        torch.cuda = types.SimpleNamespace(memory=types.SimpleNamespace(
+            _record_memory_history=record, _snapshot=lambda: {"device_traces": [list(recorded)]}))
+        torch.OutOfMemoryError = MemoryError
+        inputs = driver.Inputs(torch, [{"name": "y", "dtype": "f32", "shape": [4, 8], "role": "output"}])
+        made = []
+        inputs.empty_outputs = lambda: made.append(1) or (Tensor([4, 8]),)
+        return driver.OutputMemory(torch, 0, inputs), call, made
+
+    def test_free_blocks_are_provided_until_they_suffice(self):
+        memory, call, made = self.memory([16384, 16384])
+        memory.provide(call)
+        self.assertEqual(made, [], "nothing was shared")
+        memory, call, made = self.memory([8192, 8192, 16384, 16384])
+        memory.provide(call)
+        self.assertEqual(len(made), 2 * 3 + 2 * 6, "two attempts, each block with another one that stays")
+        self.assertEqual(len(memory.kept), 3 + 6)
+        self.assertFalse(memory.watch(call)[1])
+
+    def test_it_ends_where_nothing_helps(self):
+        memory, call, _ = self.memory([8192] * 10)
+        memory.provide(call)
+        self.assertTrue(memory.watch(call)[1])
+
+    def test_an_old_pytorch_does_not_tell(self):
+        memory, call, _ = self.memory([8192])
+        del memory.torch.cuda.memory._record_memory_history
+        result, shared = memory.watch(call)
+        self.assertEqual((result.address, shared), (8192, False))
 
 
 class Programs(unittest.TestCase):

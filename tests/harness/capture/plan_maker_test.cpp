@@ -365,12 +365,18 @@ TEST(PlanMaker, KnowsEachOfSeveralOutputs) {
             "the recording has an output \"third\", which is not one of top_k's");
 }
 
-TEST(PlanMaker, WantsOneRowOfWork) {
+constexpr const char* in_a_row =
+    "; what the program has in several streams or branches of a graph runs in one here";
+
+TEST(PlanMaker, MakesOneRowOfWork) {
   const std::string other_stream = R"({"event":"call","name":"cuMemsetD8Async","thread":1091,)"
                                    R"("stream":77,"to":)" +
                                    std::string(elsewhere) + R"(,"value":0,"width":1,"count":4})";
-  EXPECT_EQ(Changed().before_launches(other_stream).complaint(),
-            "works in several streams; expected one");
+  const Result<Candidate> two_streams = Changed().before_launches(other_stream).plan();
+  ASSERT_TRUE(two_streams.ok()) << two_streams.error().message;
+  EXPECT_EQ(two_streams->program.steps.size(), 2u);
+  EXPECT_TRUE(two_streams->origin.note.ends_with(in_a_row)) << two_streams->origin.note;
+  EXPECT_FALSE(Changed().plan()->origin.note.ends_with(in_a_row));
   const std::string other_thread = R"({"event":"call","name":"cuMemsetD8Async","thread":1092,)"
                                    R"("stream":0,"to":)" +
                                    std::string(elsewhere) + R"(,"value":0,"width":1,"count":4})";
@@ -443,7 +449,7 @@ TEST(NvrtcPlanMaker, BringsKernelsThatCompile) {
   EXPECT_TRUE(compiled.ok()) << compiled.error().message;
 }
 
-TEST(PlanMaker, ExpandsGraphsThatAreChains) {
+TEST(PlanMaker, ExpandsGraphs) {
   const std::string log = log_text("triton_softmax");
   const std::size_t at = log.find(R"("name":"cuLaunchKernelEx")");
   const std::size_t begin = log.find(R"("kernel")", at);
@@ -471,9 +477,14 @@ TEST(PlanMaker, ExpandsGraphsThatAreChains) {
   const Result<Candidate> chain = plan_of(with_graph("[1,0]"), "triton_softmax", "softmax");
   ASSERT_TRUE(chain.ok()) << chain.error().message;
   EXPECT_EQ(chain->program.steps.size(), 2u);
+  EXPECT_FALSE(chain->origin.note.ends_with(in_a_row));
   const Result<Candidate> branches = plan_of(with_graph(""), "triton_softmax", "softmax");
-  ASSERT_FALSE(branches.ok());
-  EXPECT_EQ(branches.error().message, "launches a graph whose nodes may overlap");
+  ASSERT_TRUE(branches.ok()) << branches.error().message;
+  EXPECT_EQ(branches->program.steps.size(), 2u);
+  EXPECT_TRUE(branches->origin.note.ends_with(in_a_row)) << branches->origin.note;
+  const Result<Candidate> circle = plan_of(with_graph("[1,0],[0,1]"), "triton_softmax", "softmax");
+  ASSERT_FALSE(circle.ok());
+  EXPECT_EQ(circle.error().message, "launches a graph whose nodes wait for each other");
 }
 
 TEST(PlanMaker, WantsTheProblemsTensors) {

@@ -36,25 +36,41 @@ class Adapters(ServiceTest):
     def test_mcp(self):
         from mcp import Client, StdioServerParameters, stdio_client
 
+        record = self.folder / "agent.json"
+
         async def ask():
             command = StdioServerParameters(
                 command=sys.executable,
-                args=["-m", "rekernel.adapters.mcp"],
+                args=["-m", "rekernel.adapters.mcp", "--record", str(record), "--agent", "tests", "--model", "none"],
                 env=dict(os.environ, PYTHONPATH=str(ROOT / "harness/python"), REKERNEL_SERVICE=self.service.address),
             )
             async with Client(stdio_client(command)) as client:
                 tools = {tool.name for tool in (await client.list_tools()).tools}
-                self.assertEqual(tools, {"list_problems", "show_problem", "check", "evaluate"})
+                self.assertEqual(tools, {"list_problems", "show_problem", "check", "evaluate", "profile"})
                 candidate = {"source": source("a"), "plan": PLAN, "problem": "softmax"}
                 good = await client.call_tool("evaluate", candidate)
                 lost = await client.call_tool("evaluate", {**candidate, "source": source("b", "device_lost")})
                 shown = await client.call_tool("show_problem", {"problem": "softmax"})
-                return [result.content[0].text for result in (good, lost, shown)]
+                profiled = await client.call_tool("profile", candidate)
+                return [result.content[0].text for result in (good, lost, shown, profiled)]
 
-        good, lost, shown = asyncio.run(ask())
+        good, lost, shown, profiled = asyncio.run(ask())
         self.assertTrue(good.startswith("status: passed"), good)
         self.assertTrue(lost.startswith("No verdict"), lost)
         self.assertIn("namespace problem", shown)
+        self.assertIn("No profile: ", profiled)
+        asyncio.run(ask())  # another process goes on with the record
+        steps = json.loads(record.read_text())["steps"]
+        called = ["evaluate", "evaluate", "show_problem", "profile"]
+        self.assertEqual([step["tool_calls"][0]["function_name"] for step in steps], 2 * called)
+        self.assertEqual(steps[0]["tool_calls"][0]["arguments"]["source"], source("a"))
+        results = [step["observation"]["results"][0] for step in steps]
+        self.assertEqual([result["content"] for result in results[:4]], [good, lost, shown, profiled])
+        self.assertEqual(results[0]["extra"]["answer"]["answer"]["status"], "passed")
+        if importlib.util.find_spec("atif"):
+            import atif
+
+            atif.Trajectory.model_validate(json.loads(record.read_text()))
 
     @needs("openenv")
     def test_openenv(self):

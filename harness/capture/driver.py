@@ -384,8 +384,8 @@ class OutputMemory:
 
     def watch(self, call):
         """Calls, and returns the result, and whether an output lies in memory that something larger had before."""
-        memory = self.torch.cuda.memory
         try:
+            memory = self.torch.cuda.memory
             memory._record_memory_history("all", context=None)
         except (AttributeError, TypeError):  # this PyTorch does not tell
             return call(), False

@@ -10,11 +10,10 @@
 #include "harness/candidate/code.h"
 #include "harness/capture/capture.h"
 #include "harness/capture/gpu_turn.h"
-#include "harness/evaluation/launcher.h"
 #include "harness/gpu/identity.h"
+#include "harness/measuring/place.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
-#include "reference/pytorch.h"
 
 namespace rekernel {
 namespace {
@@ -24,53 +23,37 @@ namespace fs = std::filesystem;
 /// Of a library's ways of a large convolution in FP32, which are timed first, some take seconds.
 constexpr std::chrono::seconds startup_deadline{180};
 
-/// A GPU, its judge and its PyTorch, which stay from claim to claim.
+/// A place for one claim at a time.
 class ClaimPlace {
  public:
-  ClaimPlace(int device, const ClaimToolsOptions& options) : device_(device), options_(options) {}
+  ClaimPlace(int device, const ClaimToolsOptions& options) : place_(device), options_(options) {}
 
   EvaluationReport evaluate(const Candidate& candidate) {
     const std::lock_guard lock(mutex_);
     const Problem& problem = *find_problem(candidate.problem);
     EvaluateOptions evaluate;
     evaluate.samples = options_.samples;
-    evaluate.device = device_;
+    evaluate.device = place_.device();
     evaluate.startup_deadline = startup_deadline;
     evaluate.references = library_reference_ids(candidate.problem);
+    std::optional<WhoseText> pytorch;
     if (options_.pytorch) {
       evaluate.external_references = pytorch_ids(problem, options_.compiled_pytorch);
       leave_time_for_torch_compile(evaluate);
+      pytorch = whose_text(is_strangers(problem));
     }
-    if (Result<Ok> begun = begin(whose_text(is_strangers(problem))); !begun) {
+    if (Result<Ok> begun = place_.begin(pytorch); !begun) {
       EvaluationReport report;
       report.failure = begun.error().message;
       return report;
     }
-    return launcher_->evaluate(candidate, evaluate);
+    return place_.launcher().evaluate(candidate, evaluate);
   }
 
  private:
-  /// Again, where PyTorch's process ended, or runs another's text.
-  Result<Ok> begin(WhoseText text) {
-    if (launcher_ && (!pytorch_ || (text == text_ && pytorch_->descriptors()))) return Ok{};
-    launcher_.reset();
-    pytorch_.reset();
-    if (options_.pytorch) {
-      auto spawned = PytorchProcess::spawn(text);
-      if (!spawned) return spawned.error();
-      pytorch_ = std::move(*spawned);
-      text_ = text;
-    }
-    launcher_ = std::make_unique<LocalLauncher>(pytorch_.get());
-    return Ok{};
-  }
-
-  const int device_;
-  const ClaimToolsOptions options_;
   std::mutex mutex_;
-  std::unique_ptr<PytorchProcess> pytorch_;  ///< outlives the launcher
-  WhoseText text_ = WhoseText::own;
-  std::unique_ptr<LocalLauncher> launcher_;
+  MeasuringPlace place_;
+  const ClaimToolsOptions options_;
 };
 
 /// A GPU that several of our programs use at a time, and nobody else.

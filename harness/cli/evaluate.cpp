@@ -8,9 +8,9 @@
 #include "harness/cli/problem.h"
 #include "harness/compile/compiler_message.h"
 #include "harness/dataset/dataset_reader.h"
-#include "harness/evaluation/launcher.h"
 #include "harness/evaluation/referee.h"
 #include "harness/evaluation/runner.h"
+#include "harness/measuring/place.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/project/candidates.h"
@@ -21,7 +21,6 @@
 #include "harness/terminal/progress.h"
 #include "harness/terminal/suggestion.h"
 #include "reference/program_truth.h"
-#include "reference/pytorch.h"
 
 namespace rekernel {
 
@@ -157,16 +156,14 @@ int evaluate_command(const Arguments& arguments) {
   {
     Progress progress;
     progress.show("evaluating " + candidate->problem + "/" + candidate->name + " …");
-    std::unique_ptr<PytorchProcess> pytorch;
+    std::optional<WhoseText> pytorch;
     if (!evaluate_options.external_references.empty()) {
-      auto spawned =
-          PytorchProcess::spawn(whose_text(is_strangers(*find_problem(candidate->problem))));
-      if (!spawned) return bad_input(spawned.error());
-      pytorch = std::move(*spawned);
+      pytorch = whose_text(is_strangers(*find_problem(candidate->problem)));
     }
-    LocalLauncher launcher(pytorch.get(),
-                           [&](const std::string& holder) { progress.show(holder); });
-    report = launcher.evaluate(*candidate, evaluate_options);
+    MeasuringPlace place(evaluate_options.device,
+                         [&](const std::string& holder) { progress.show(holder); });
+    if (Result<Ok> begun = place.begin(pytorch); !begun) return bad_input(begun.error());
+    report = place.launcher().evaluate(*candidate, evaluate_options);
   }
   if (!report.failure.empty()) return bad_input({report.failure});
   if (parsed.flag("json")) {

@@ -7,12 +7,11 @@
 #include <thread>
 
 #include "harness/compile/compile.h"
-#include "harness/evaluation/launcher.h"
+#include "harness/measuring/place.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/profile/profiler.h"
 #include "harness/terminal/arguments.h"
-#include "reference/pytorch.h"
 
 namespace rekernel {
 
@@ -26,41 +25,8 @@ constexpr std::size_t cores_of_a_gpu = 2;
 /// How long others may hold a GPU before its candidates go to another one, if there is one.
 constexpr std::chrono::seconds patience{60};
 
-/// A GPU on which a search's candidates are evaluated, with a PyTorch of its own where that is
-/// timed too. Both begin with the first candidate.
-class EvaluationPlace {
- public:
-  EvaluationPlace(int device, std::function<void(const std::string&)> say,
-                  std::optional<std::chrono::seconds> longest_wait)
-      : device_(device), say_(std::move(say)), longest_wait_(longest_wait) {}
-
-  /// `pytorch`: whose problem it times, if any.
-  Result<Ok> begin(std::optional<WhoseText> pytorch) {
-    if (launcher_) return Ok{};
-    if (pytorch) {
-      Result<std::unique_ptr<PytorchProcess>> spawned = PytorchProcess::spawn(*pytorch);
-      if (!spawned) return spawned.error();
-      pytorch_ = std::move(*spawned);
-    }
-    launcher_ = std::make_unique<LocalLauncher>(pytorch_.get(), say_, longest_wait_);
-    return Ok{};
-  }
-  void expect_candidates() {
-    if (launcher_) launcher_->prepare(device_);
-  }
-  EvaluationReport evaluate(const Candidate& candidate, const EvaluateOptions& options) {
-    return launcher_->evaluate(candidate, options);
-  }
-
- private:
-  const int device_;
-  const std::function<void(const std::string&)> say_;
-  const std::optional<std::chrono::seconds> longest_wait_;
-  std::unique_ptr<PytorchProcess> pytorch_;  ///< outlives the launcher
-  std::unique_ptr<LocalLauncher> launcher_;
-};
-
-using EvaluationPlaces = std::map<int, std::shared_ptr<EvaluationPlace>>;
+/// They begin with the first candidate.
+using EvaluationPlaces = std::map<int, std::shared_ptr<MeasuringPlace>>;
 
 Result<Ok> begin(const EvaluationPlaces& places, const EvaluateOptions& evaluate,
                  const std::string& problem) {
@@ -174,7 +140,7 @@ PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
   std::vector<int> ordinals;
   for (const VisibleGpu& gpu : gpus) {
     ordinals.push_back(gpu.ordinal);
-    places[gpu.ordinal] = std::make_shared<EvaluationPlace>(gpu.ordinal, say, longest_wait);
+    places[gpu.ordinal] = std::make_shared<MeasuringPlace>(gpu.ordinal, say, longest_wait);
   }
   options.expect_candidates = [places] {
     for (const auto& [device, place] : places) place->expect_candidates();
@@ -188,7 +154,7 @@ PoolEvaluatorOptions local_evaluator(const std::vector<VisibleGpu>& gpus,
     if (Result<Ok> begun = begin(places, evaluate, problem); !begun) return begun.error();
     return gpu_workers(ordinals, evaluate,
                        [places](const Candidate& candidate, const EvaluateOptions& own) {
-                         return places.at(own.device)->evaluate(candidate, own);
+                         return places.at(own.device)->launcher().evaluate(candidate, own);
                        });
   };
   return options;

@@ -10,25 +10,17 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/compile/compiler_message.h"
-#include "harness/evaluation/launcher.h"
+#include "harness/measuring/place.h"
 #include "harness/measuring/references.h"
 #include "harness/problems/catalog.h"
 #include "harness/records/known_devices.h"
 #include "harness/records/report.h"
 #include "harness/terminal/progress.h"
-#include "reference/pytorch.h"
 #include "replay/evaluator/evaluation_pool.h"
 
 namespace rekernel {
 
 namespace {
-
-/// A GPU of the bench, with a PyTorch of its own where that is timed too.
-struct BenchPlace {
-  int device = 0;
-  std::unique_ptr<PytorchProcess> pytorch;
-  std::unique_ptr<LocalLauncher> launcher;
-};
 
 /// What is being measured, told from several threads.
 class BenchProgress {
@@ -84,23 +76,19 @@ Result<Bench> run_bench(const std::vector<Candidate>& candidates, const BenchOpt
   const bool strangers =
       std::any_of(candidates.begin(), candidates.end(),
                   [](const Candidate& one) { return is_strangers(*find_problem(one.problem)); });
-  std::vector<BenchPlace> places;
+  std::optional<WhoseText> pytorch;
+  if (options.pytorch) pytorch = whose_text(strangers);
+  std::vector<MeasuringPlace> places;
   for (const int device : options.devices) {
-    BenchPlace& place = places.emplace_back(BenchPlace{device, nullptr, nullptr});
-    if (options.pytorch) {
-      auto spawned = PytorchProcess::spawn(whose_text(strangers));
-      if (!spawned) return spawned.error();
-      place.pytorch = std::move(*spawned);
-    }
-    place.launcher = std::make_unique<LocalLauncher>(
-        place.pytorch.get(), [&](const std::string& holder) { progress.show(holder); });
+    places.emplace_back(device, [&](const std::string& holder) { progress.show(holder); });
+    if (Result<Ok> begun = places.back().begin(pytorch); !begun) return begun.error();
   }
   std::vector<PoolWorker> workers;
-  for (const BenchPlace& place : places) {
-    workers.push_back({"GPU " + std::to_string(place.device), [&](const Candidate& candidate) {
+  for (MeasuringPlace& place : places) {
+    workers.push_back({"GPU " + std::to_string(place.device()), [&](const Candidate& candidate) {
                          progress.begin(candidate);
-                         return place.launcher->evaluate(
-                             candidate, bench_evaluation(candidate, options, place.device));
+                         return place.launcher().evaluate(
+                             candidate, bench_evaluation(candidate, options, place.device()));
                        }});
   }
   Bench bench;

@@ -122,7 +122,7 @@ json::object verdict_json(const Evaluation& evaluation, const Task& task,
     verdict["compiler_warnings"] = visible_lines(warnings, most_message_bytes);
   }
   if (evaluation.errors) verdict["errors"] = errors_json(*evaluation.errors);
-  if (task.tier != Tier::compile) {
+  if (task.tier == Tier::timed) {
     verdict["badges"] = json::value_from(evaluation.earned_badges().names());
     if (!evaluation.badge_notes.empty()) verdict["badge_notes"] = evaluation.badge_notes;
   }

@@ -13,7 +13,7 @@ namespace rekernel::service {
 
 namespace {
 
-/// Of tier `correct`, beside the stress inputs: as many as a whole verdict judges at the least.
+/// Of tier `correct`: as many as a whole verdict judges at the least.
 constexpr int judged_inputs = 12;
 
 Outcome failure(const std::string& code, const std::string& message) {
@@ -35,6 +35,7 @@ EvaluateOptions options_of(const Task& task, int device) {
   if (task.tier == Tier::correct) {
     options.mode = EvaluateOptions::Mode::errors;
     options.samples = judged_inputs;
+    options.stress = false;  // they decide on a badge, and it gives none
   }
   if (task.tier == Tier::timed) options.samples = task.samples;
   options.references = references_of(task);

@@ -65,7 +65,7 @@ std::string time_part(const Evaluation& evaluation) {
 }
 
 std::string badge_part(const Evaluation& evaluation, Tier tier) {
-  if (evaluation.status != Status::passed || tier == Tier::compile) return "";
+  if (evaluation.status != Status::passed || tier != Tier::timed) return "";
   std::string text = "badges: " + joined(evaluation.earned_badges().names());
   if (!evaluation.badge_notes.empty()) text += " (" + evaluation.badge_notes + ")";
   return text;

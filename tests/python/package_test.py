@@ -20,7 +20,8 @@ def verdict(status="passed", median=100, reference=200, light=50, badges=("stric
             "percent_of_speed_of_light": 100 * light / median,
             "references": [{"id": "r", "median_ns": reference, "percent": {"value": 100 * reference / median}}],
         }
-    body = {"kind": "verdict", "status": status, "badges": list(badges), "times": times, "judged_by": {}, **more}
+    body = {"kind": "verdict", "tier": "timed", "status": status, "badges": list(badges), "times": times}
+    body.update({"judged_by": {}, **more})
     return rekernel.Answer.of({"id": "1", "state": "answered", "answer": body})
 
 
@@ -43,6 +44,8 @@ class Rewards(unittest.TestCase):
         self.assertEqual(rekernel.Reward(cap=1.5)(verdict()), 1.8)
         self.assertEqual(rekernel.Reward(least=3)(verdict()), 0.3)
         self.assertEqual(rekernel.Reward(needs=("robust",), ungated=0.1)(verdict()), 0.1)
+        with self.assertRaisesRegex(ValueError, "badges come with tier timed"):
+            rekernel.Reward("correct", needs=("robust",))(verdict(tier="correct"))
         self.assertEqual(rekernel.Reward(wrong=-1)(verdict("wrong_result")), -1)
         self.assertEqual(rekernel.Reward(not_compiled=-2)(verdict("compile_failed")), -2)
 

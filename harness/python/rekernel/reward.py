@@ -42,7 +42,8 @@ class Reward:
     * ``correct``: 0; right results are all that counts (tiers ``correct`` and ``timed``).
 
     Those return 0 where a machine failed or, KernelGYM, a penalty; this one does not: a broken machine is no wrong
-    kernel. A shape that needs times raises ValueError for answers without them, since a 0 would lie.
+    kernel. A shape that needs times, or badges that are needed, raise ValueError for answers without them, since a 0
+    would lie.
     """
 
     shape: Shape = "speedup"
@@ -72,6 +73,8 @@ class Reward:
             if answer.status == "compiles":
                 raise ValueError("tier compile says nothing of results: expected tier correct or timed")
             return self.wrong
+        if self.needs and answer.body.get("tier") != "timed":
+            raise ValueError("badges come with tier timed alone")
         if any(badge not in answer.badges for badge in self.needs):
             return self.ungated
         return self.correct + self.weight * self._shaped(answer)

@@ -1,7 +1,8 @@
 """Faults at random: clients that vanish, flood and send half a body, devices that fail, a service that is killed.
 Nothing accepted may be lost, no key may have two answers, no failure of the machine may be a verdict.
 
-soak.py --seconds 1800 [--seed 7]
+soak.py --seconds 1800 [--seed 7]       with the judge for tests
+soak.py --seconds 480 --gpu            with the judge on all GPUs, whose processes are killed as well
 """
 
 import argparse
@@ -9,6 +10,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import tempfile
 import threading
@@ -19,29 +21,97 @@ from running_service import PLAN, RunningService, source
 
 import rekernel
 
-WORDS = [""] * 120 + ["wrong_result"] * 20 + ["compile_failed"] * 20 + ["machine_failure", "device_lost"]
-EXPECTED = {
-    "": ("verdict", "passed"),
-    "wrong_result": ("verdict", "wrong_result"),
-    "compile_failed": ("verdict", "compile_failed"),
-}
+
+
+class MadeUp:
+    """What is asked of the judge for tests, which does what the code's word says."""
+
+    options = ("--made-up-devices", "3", "--made-up-failures", "0.002", "--tries", "4")
+    judge = ("--made-up-judge", "1")
+    words = [""] * 120 + ["wrong_result"] * 20 + ["compile_failed"] * 20 + ["machine_failure", "device_lost"]
+    expected = {"": {"passed"}, "wrong_result": {"wrong_result"}, "compile_failed": {"compile_failed"}}
+    between_deaths = [0.5, 1.0, 2.0, 4.0]  # seconds
+    kills_workers = False
+
+    @staticmethod
+    def body(key, word):
+        return {"problem": "softmax", "source": source(key, word), "plan": PLAN}
+
+
+class Gpu:
+    """Small kernels for the judge itself."""
+
+    options = ("--gpus", "all", "--tries", "4")
+    judge = ()
+    words = ["timed"] * 3 + [""] * 9 + ["wrong_result"] * 3 + ["compile_failed"] * 3 + ["fault"]
+    expected = {
+        "": {"passed"},
+        "timed": {"passed"},
+        "wrong_result": {"wrong_result"},
+        "compile_failed": {"compile_failed"},
+        "fault": {"crashed", "out_of_bounds_write"},
+    }
+    between_deaths = [4.0, 8.0, 12.0, 20.0]
+    kills_workers = True
+    statement = {
+        "": "y[i] = 2 * x[i];",
+        "timed": "y[i] = 2 * x[i];",
+        "wrong_result": "y[i] = 3 * x[i];",
+        "compile_failed": "y[i] = 2 * x[i]",
+        "fault": "y[i + (1ll << 40)] = 2 * x[i];",
+    }
+    problem = {
+        "schema": 1,
+        "id": "doubling",
+        "title": "y = 2x",
+        "axes": {"n": 1 << 20},
+        "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}},
+        "outputs": {"y": {"dtype": "f32", "shape": ["n"]}},
+        "definition": ["y[i] = 2 * x[i]"],
+        "pytorch": "2 * x",
+        "tolerance": "fp32",
+    }
+    plan = {"launches": [{"kernel": "twice", "grid": [1 << 12], "block": [256], "args": ["x", "y"]}]}
+
+    @classmethod
+    def body(cls, key, word):
+        code = f"""// {key}
+extern "C" __global__ void twice(const float* x, float* y) {{
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  {cls.statement[word]}
+}}
+"""
+        return {"problem": cls.problem, "source": code, "plan": cls.plan, "tier": "timed" if word == "timed" else "correct"}
+
+
+def descendants(process):
+    """Numbers of the processes that a process started, and of theirs."""
+    children = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = status.read_text()
+        except OSError:
+            continue  # it has ended
+        children.setdefault(int(text[text.rindex(")") + 2 :].split()[1]), []).append(int(status.parent.name))
+    found, left = [], [process]
+    while left:
+        own = children.get(left.pop(), [])
+        found += own
+        left += own
+    return found
 
 
 class Soak:
-    def __init__(self, folder, seconds, seed):
+    def __init__(self, work, folder, seconds, seed):
+        self.work = work
         self.folder, self.until, self.chance = folder, time.monotonic() + seconds, random.Random(seed)
         self.lock, self.accepted, self.told, self.complaints = threading.Lock(), {}, {}, []
-        self.deaths = 0
+        self.deaths = self.workers_killed = 0
         self.service = self.start()
         self.port = self.service.address.rsplit(":", 1)[1]
 
     def start(self, listen="127.0.0.1:0"):
-        return RunningService(
-            self.folder,
-            ("--made-up-devices", "3", "--made-up-failures", "0.002", "--tries", "4"),
-            listen,
-            ("--made-up-judge", "1"),
-        )
+        return RunningService(self.folder, self.work.options, listen, self.work.judge)
 
     def running(self):
         return time.monotonic() < self.until
@@ -55,23 +125,20 @@ class Soak:
         with self.lock:
             if self.told.setdefault(key, answer.body) != answer.body:
                 self.complaints.append(f"{key} has two answers: {self.told[key]} and {answer.body}")
-        kind, status = EXPECTED.get(word, (None, ""))
         lost = answer.kind in ("machine_error", "quarantined")
         if lost and (answer.status or "times" in answer.body):
             self.complaints.append(f"{key}: a failure of the machine looks like a verdict: {answer.body}")
-        if not lost and (kind, status) != (answer.kind, answer.status):
-            self.complaints.append(f"{key}: expected {kind} {status}, got {answer.kind} {answer.status}")
+        if not lost and answer.status not in self.work.expected.get(word, ()):
+            self.complaints.append(f"{key} ({word}): {answer.kind} {answer.status}: {answer.message}")
 
     def ask(self, name):
         client = rekernel.Client(f"127.0.0.1:{self.port}")
         number = 0
         while self.running():
             number += 1
-            word = self.draw(WORDS)
+            word = self.draw(self.work.words)
             key = f"{name} {number}"
-            request = rekernel._protocol.submit(
-                {"problem": "softmax", "source": source(key, word), "plan": PLAN}, 5, key
-            )
+            request = rekernel._protocol.submit(self.work.body(key, word), 5, key)
             for _ in range(self.draw([1, 1, 2])):  # some ask again with the same key
                 try:
                     answer = rekernel.Answer.of(client.request(request, 20))
@@ -109,7 +176,15 @@ class Soak:
 
     def kill(self):
         while self.running():
-            time.sleep(self.draw([0.5, 1.0, 2.0, 4.0]))
+            time.sleep(self.draw(self.work.between_deaths))
+            workers = descendants(self.service.process.pid) if self.work.kills_workers else []
+            if workers and self.draw([True, True, False]):
+                try:
+                    os.kill(self.draw(workers), signal.SIGKILL)
+                    self.workers_killed += 1
+                except ProcessLookupError:
+                    pass  # it has ended
+                continue
             self.service.kill()
             self.deaths += 1
             self.service = self.start(f"127.0.0.1:{self.port}")
@@ -124,13 +199,14 @@ class Soak:
         client = self.service.client()
         for key, (evaluation, word) in self.accepted.items():
             try:
-                self.check(key, word, client.wait(evaluation, 60))
+                self.check(key, word, client.wait(evaluation, 300))
             except (rekernel.RekernelError, TimeoutError) as error:
                 self.complaints.append(f"{key} was accepted and is lost: {error}")
         with open(f"/proc/{self.service.process.pid}/status", encoding="ascii") as status:
             memory = next(line for line in status if line.startswith("VmRSS"))
         print(
-            f"{len(self.accepted)} evaluations, {self.deaths} deaths, {len(self.complaints)} complaints, "
+            f"{len(self.accepted)} evaluations, {self.deaths} deaths, {self.workers_killed} workers killed, "
+            f"{len(self.complaints)} complaints, "
             f"{' '.join(memory.split())}"
         )
         for complaint in self.complaints[:20]:
@@ -143,11 +219,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1800)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="rekernel-soak.", dir=memory))
     try:
-        return Soak(folder, options.seconds, options.seed).run()
+        return Soak(Gpu if options.gpu else MadeUp, folder, options.seconds, options.seed).run()
     finally:
         shutil.rmtree(folder)
 

@@ -328,9 +328,13 @@ def without_ones(shape):
     return [extent for extent in shape if extent != 1]
 
 
+def bytes_of(tensor):
+    return tensor.numel() * tensor.element_size()
+
+
 def extent(tensor):
     begin = tensor.data_ptr()
-    return begin, begin + tensor.numel() * tensor.element_size()
+    return begin, begin + bytes_of(tensor)
 
 
 class Recorder:
@@ -352,7 +356,7 @@ class Recorder:
 
     @staticmethod
     def places(tensors):
-        return {n: [t.data_ptr(), t.numel() * t.element_size()] for n, t in tensors.items()}
+        return {n: [t.data_ptr(), bytes_of(t)] for n, t in tensors.items()}
 
 
 class OutputMemory:
@@ -372,15 +376,14 @@ class OutputMemory:
                 return
             try:
                 spares = [(self.inputs.empty_outputs(), self.separators()) for _ in range(3 * attempt)]
-            except self.torch.OutOfMemoryError:
+            except self.torch.cuda.OutOfMemoryError:
                 return
             self.kept += [between for _, between in spares]
             del spares
 
     def separators(self):
         """What stays between two free blocks, so that they do not become one: large blocks are never neighbours."""
-        return [output for output in self.inputs.empty_outputs()
-                if output.numel() * output.element_size() < SMALLEST_ALONE]
+        return [output for output in self.inputs.empty_outputs() if bytes_of(output) < SMALLEST_ALONE]
 
     def watch(self, call):
         """Calls, and returns the result, and whether an output lies in memory that something larger had before."""

@@ -242,9 +242,8 @@ class Memory(unittest.TestCase):
         def record(enabled, context=None):
             recorded.clear()
 
-        torch.cuda = types.SimpleNamespace(memory=types.SimpleNamespace(
+        torch.cuda = types.SimpleNamespace(OutOfMemoryError=MemoryError, memory=types.SimpleNamespace(
             _record_memory_history=record, _snapshot=lambda: {"device_traces": [list(recorded)]}))
-        torch.OutOfMemoryError = MemoryError
         inputs = driver.Inputs(torch, [{"name": "y", "dtype": "f32", "shape": [4, 8], "role": "output"}])
         made = []
         inputs.empty_outputs = lambda: made.append(1) or (Tensor([4, 8]),)

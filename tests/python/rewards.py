@@ -10,9 +10,7 @@ mistakes. --seconds ends earlier; whoever starts it again goes on. The compariso
 
 import argparse
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import threading
@@ -22,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from running_service import ROOT, RunningService
-from throughput import candidate, fastest
+from throughput import candidate, fastest, slow
 
 import rekernel
 
@@ -35,15 +33,8 @@ def known_kernels(folder):
     """(fastest, slow) bodies by problem: those whose slow kernel is not too slow."""
     rows = json.loads((ROOT / "results/h200/slow.json").read_text(encoding="utf-8"))["rows"]
     quick = {row["problem"] for row in rows if 0 < row["median_ns"] <= SLOWEST_NS}
-    kernels = {}
-    for problem, fast in fastest().items():
-        if problem not in quick:
-            continue
-        made = [os.environ["REKERNEL_PROGRAM"], "new", problem, "slow", "--into", str(folder / problem)]
-        subprocess.run(made, check=True, capture_output=True)
-        slow = next(path.parent for path in (folder / problem).rglob("kernel.json"))
-        kernels[problem] = (candidate(fast), candidate(slow))
-    return kernels
+    chosen = {problem: fast for problem, fast in fastest().items() if problem in quick}
+    return {problem: (candidate(fast), slow(problem, folder)) for problem, fast in chosen.items()}
 
 
 def with_half_the_grid(plan):
@@ -60,8 +51,8 @@ def drawn(number, kernels):
     chance = random.Random(f"rewards {number}")
     problem = chance.choice(sorted(kernels))
     kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
-    fast, slow = kernels[problem]
-    body = dict(fast if kind == "fast" else slow)
+    fast, starting_point = kernels[problem]
+    body = dict(fast if kind == "fast" else starting_point)
     if kind == "half":
         body["plan"] = with_half_the_grid(body["plan"])
     elif kind == "typo":

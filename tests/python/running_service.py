@@ -17,6 +17,29 @@ import rekernel  # noqa: E402
 PLAN = {"launches": [{"kernel": "k", "grid": [1], "block": [32], "args": ["y"]}]}
 
 
+DOUBLING = {
+    "schema": 1,
+    "id": "doubling",
+    "title": "y = 2x",
+    "axes": {"n": 1 << 24},
+    "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}},
+    "outputs": {"y": {"dtype": "f32", "shape": ["n"]}},
+    "definition": ["y[i] = 2 * x[i]"],
+    "pytorch": "2 * x",
+    "tolerance": "fp32",
+}
+"""A problem of a client's own, with a kernel."""
+
+DOUBLING_KERNEL = """
+#include "problem.h"
+extern "C" __global__ void twice(const float* x, float* y) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < problem::n) y[i] = 2 * x[i];
+}
+"""
+DOUBLING_PLAN = {"launches": [{"kernel": "twice", "grid": [1 << 16], "block": [256], "args": ["x", "y"]}]}
+
+
 def source(text: str = "", word: str = "") -> str:
     """Code that no other call gives; `word` is what the judge for tests shall say of it."""
     return f"// {text}\n" + (f"// made-up: {word}\n" if word else "")

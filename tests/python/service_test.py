@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from running_service import PLAN, ServiceTest, source, submission
+from running_service import DOUBLING, DOUBLING_KERNEL, DOUBLING_PLAN, PLAN, ServiceTest, source, submission
 
 import rekernel
 
@@ -429,29 +429,6 @@ class Signed(CommittedKernel):
         self.assertIn(body["sha256"], body["statement"])
         self.assertTrue(verified(body["statement"]))
         self.assertFalse(verified(body["statement"].replace("softmax", "conv2d")))
-
-
-DOUBLING = {
-    "schema": 1,
-    "id": "doubling",
-    "title": "y = 2x",
-    "axes": {"n": 1 << 24},
-    "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}},
-    "outputs": {"y": {"dtype": "f32", "shape": ["n"]}},
-    "definition": ["y[i] = 2 * x[i]"],
-    "pytorch": "2 * x",
-    "tolerance": "fp32",
-}
-"""A problem of a client's own."""
-
-DOUBLING_KERNEL = """
-#include "problem.h"
-extern "C" __global__ void twice(const float* x, float* y) {
-  const int i = blockIdx.x * 256 + threadIdx.x;
-  if (i < problem::n) y[i] = 2 * x[i];
-}
-"""
-DOUBLING_PLAN = {"launches": [{"kernel": "twice", "grid": [1 << 16], "block": [256], "args": ["x", "y"]}]}
 
 
 class OwnProblem(CommittedKernel):

@@ -17,7 +17,7 @@ import threading
 import time
 from pathlib import Path
 
-from running_service import PLAN, RunningService, source
+from running_service import DOUBLING, DOUBLING_KERNEL, DOUBLING_PLAN, PLAN, RunningService, source
 
 import rekernel
 
@@ -53,35 +53,19 @@ class Gpu:
     }
     between_deaths = [4.0, 8.0, 12.0, 20.0]
     kills_workers = True
-    statement = {
-        "": "y[i] = 2 * x[i];",
-        "timed": "y[i] = 2 * x[i];",
+    problem = {**DOUBLING, "axes": {"n": 1 << 20}}
+    statement = "y[i] = 2 * x[i];"
+    mistakes = {
         "wrong_result": "y[i] = 3 * x[i];",
         "compile_failed": "y[i] = 2 * x[i]",
         "fault": "y[i + (1ll << 40)] = 2 * x[i];",
     }
-    problem = {
-        "schema": 1,
-        "id": "doubling",
-        "title": "y = 2x",
-        "axes": {"n": 1 << 20},
-        "inputs": {"x": {"dtype": "f32", "shape": ["n"], "draw": {"normal": [0, 1]}}},
-        "outputs": {"y": {"dtype": "f32", "shape": ["n"]}},
-        "definition": ["y[i] = 2 * x[i]"],
-        "pytorch": "2 * x",
-        "tolerance": "fp32",
-    }
-    plan = {"launches": [{"kernel": "twice", "grid": [1 << 12], "block": [256], "args": ["x", "y"]}]}
 
     @classmethod
     def body(cls, key, word):
-        code = f"""// {key}
-extern "C" __global__ void twice(const float* x, float* y) {{
-  const int i = blockIdx.x * 256 + threadIdx.x;
-  {cls.statement[word]}
-}}
-"""
-        return {"problem": cls.problem, "source": code, "plan": cls.plan, "tier": "timed" if word == "timed" else "correct"}
+        code = DOUBLING_KERNEL.replace(cls.statement, cls.mistakes.get(word, cls.statement))
+        tier = "timed" if word == "timed" else "correct"
+        return {"problem": cls.problem, "source": f"// {key}\n{code}", "plan": DOUBLING_PLAN, "tier": tier}
 
 
 def descendants(process):

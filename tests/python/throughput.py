@@ -38,18 +38,19 @@ def fastest():
     return {problem: ROOT / "generated" / problem / row["kernel"] for problem, row in sorted(best.items())}
 
 
+def slow(problem, folder):
+    """What `rekernel new` writes, in a folder of the problem's own."""
+    command = [os.environ["REKERNEL_PROGRAM"], "new", problem, "slow", "--into", str(folder / problem)]
+    subprocess.run(command, check=True, capture_output=True)
+    return candidate(next(path.parent for path in (folder / problem).rglob("kernel.json")))
+
+
 def candidates(folder):
     """(name, body) of all candidates."""
     bodies = []
     for problem, kernel in fastest().items():
-        subprocess.run(
-            [os.environ["REKERNEL_PROGRAM"], "new", problem, "slow", "--into", str(folder / problem)],
-            check=True,
-            capture_output=True,
-        )
-        slow = next(path.parent for path in (folder / problem).rglob("kernel.json"))
         bodies.append((f"{problem}/{kernel.name}", {"problem": problem, **candidate(kernel)}))
-        bodies.append((f"{problem}/slow", {"problem": problem, **candidate(slow)}))
+        bodies.append((f"{problem}/slow", {"problem": problem, **slow(problem, folder)}))
     return bodies
 
 

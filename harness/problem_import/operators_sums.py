@@ -210,14 +210,16 @@ def _softmax(t, self, dim, op="", **_):
 
 
 @operator_of("cumsum", "cumprod")
-def _scan(t, self, dim, op="", **_):
+def _scan(t, self, dim, node, op="", **_):
     at = axis(len(self.sizes), dim)
     self = t.n.keep(self, "terms")
     def read(indices):
         mark = t.n.index(self.sizes[at])
         body = self.read(indices[:at] + [mark] + indices[at + 1:])
         return t.n.reduction("sum" if op == "cumsum" else "product", [mark], body, f"{mark} <= {indices[at]}")
-    return Value(self.sizes, read, self.dtype)
+    # A statement of its own: as part of another it would be summed anew for each element.
+    value = Value(self.sizes, read, self.dtype)
+    return value if t.is_output(node) else t.n.keep(value, "running")
 
 
 # Products.

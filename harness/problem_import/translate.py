@@ -35,6 +35,9 @@ class Translation:
     def sizes_of(self, node):
         return [self.n.free(pair) for pair in node["shape"]]
 
+    def is_output(self, node):
+        return any(reference["node"] == node["name"] for reference in self.graph["outputs"])
+
     def note_labels(self, value, size):
         if value.name is not None:
             self.labels[value.name] = size

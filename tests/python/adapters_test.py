@@ -72,6 +72,20 @@ class Adapters(ServiceTest):
 
             atif.Trajectory.model_validate(json.loads(record.read_text()))
 
+    @needs("atif")
+    def test_committed_sessions(self):
+        import atif
+
+        sessions = sorted((ROOT / "trajectories/agents").glob("*.json"))
+        self.assertTrue(sessions)
+        for session in sessions:
+            document = json.loads(session.read_text())
+            atif.Trajectory.model_validate(document)
+            answers = [step["observation"]["results"][0].get("extra", {}) for step in document["steps"]]
+            judged = [extra["answer"]["answer"] for extra in answers if "answer" in extra]
+            self.assertTrue(judged)
+            self.assertFalse([one for one in judged if one["judged_by"].get("made_up")])
+
     @needs("openenv")
     def test_openenv(self):
         from fastapi.testclient import TestClient

@@ -87,7 +87,7 @@ Page evaluate_page() {
           "device", po::value<int>()->value_name("N")->default_value(0),
           "number of the GPU, as nvidia-smi counts")(
           "deadline", whole_number(1, 86400, "seconds")->default_value(120),
-          "time that checks and timing may take")(
+          "time that the candidate's runs may take")(
           "shared-gpu", po::bool_switch(),
           "go on although others use the GPU: such times mean little, and earn no badge");
   page.group("Output").add_options()("json", po::bool_switch(), "print the whole record as JSON");

@@ -128,7 +128,10 @@ Judges::Answer Judges::evaluate(const Case& one) {
     const Fields& fields = message->fields;
     const std::string word = fields.empty() ? "" : fields[0];
     if (word == "code") {
-      if (one.compiled.wait_until(deadline) != std::future_status::ready) return dead(true);
+      if (one.compiled.wait_until(deadline) != std::future_status::ready) {
+        answer.compiled = false;
+        return dead(true);
+      }
       // A referee that is gone shows at the next receive.
       (void)channel_.send({to_fields(one.compiled.get())}).ok();
     } else if (word == "started") {
@@ -137,7 +140,7 @@ Judges::Answer Judges::evaluate(const Case& one) {
         remember_all(entries, TimedChoices::dropped);
       }
       answer.began = true;
-      deadline = Channel::Clock::now() + one.options.run_deadline;
+      deadline = Channel::Clock::now() + one.options.whole_deadline();
     } else {
       const bool whole = word == "report" && fields.size() == 3;
       answer.report = whole ? report_from_json(fields[1])

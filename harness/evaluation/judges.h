@@ -55,8 +55,9 @@ class Judges {
     /// For the cache. What rests on no time is remembered already; choices by time are worth
     /// keeping once it is known that nobody else used the GPU.
     std::vector<std::string> found_out;
-    bool began = false;  ///< the set-up was over
-    bool late = false;   ///< past the deadline of the set-up, or of what follows
+    bool began = false;    ///< the set-up was over
+    bool late = false;     ///< past the deadline of the set-up, or of what follows
+    bool compiled = true;  ///< the candidate's code was there by the deadline
   };
   Answer evaluate(const Case& one);
 

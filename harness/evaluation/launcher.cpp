@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <future>
@@ -50,33 +51,53 @@ std::string with_last_words(const std::string& text, const ChildOutcome& outcome
   return outcome.last_words.empty() ? text : text + ": " + outcome.last_words;
 }
 
-/// What a process that gave no report says of the candidate, or of the harness.
-void note_dead_process(Evaluation& evaluation, const ChildOutcome& outcome) {
-  std::string message;
+std::string how_it_ended(const ChildOutcome& outcome) {
   switch (outcome.end) {
     case ChildOutcome::End::signalled:
-      message = std::string("the process died of ") + strsignal(outcome.code);
-      break;
+      return with_last_words(std::string("died of ") + strsignal(outcome.code), outcome);
     case ChildOutcome::End::exited:
-      message = "the process ended with status " + std::to_string(outcome.code);
-      break;
+      return with_last_words("ended with status " + std::to_string(outcome.code), outcome);
     case ChildOutcome::End::result_too_long:
     case ChildOutcome::End::deadline:
     case ChildOutcome::End::stopped:
-      message = "the process was stopped";
       break;
   }
-  evaluation.status = Status::crashed;
-  evaluation.message = with_last_words(message, outcome);
+  return with_last_words("was stopped", outcome);
 }
 
-/// What a referee that did not come to a report says.
-void note_dead_referee(Evaluation& evaluation, const Judges::Answer& answer) {
-  if (!answer.late) return note_dead_process(evaluation, *answer.death);
-  evaluation.status = Status::timed_out;
-  evaluation.message = with_last_words(
-      answer.began ? "not done by the run deadline" : "not ready to run by the start-up deadline",
-      *answer.death);
+/// By somebody, or by a system that is short of memory: device code cannot bring that about.
+bool was_killed(const ChildOutcome& outcome) {
+  if (outcome.end != ChildOutcome::End::signalled) {
+    return outcome.end != ChildOutcome::End::exited;
+  }
+  return outcome.code == SIGKILL || outcome.code == SIGTERM || outcome.code == SIGINT ||
+         outcome.code == SIGHUP;
+}
+
+/// What the end of a candidate's process says of the candidate, or of this machine.
+void note_dead_process(EvaluationReport& report, const ChildOutcome& outcome) {
+  if (was_killed(outcome)) {
+    report.failure = "the candidate's process " + how_it_ended(outcome);
+    return;
+  }
+  report.evaluation.status = Status::crashed;
+  report.evaluation.message = "the process " + how_it_ended(outcome);
+}
+
+/// What a referee that did not come to a report says. No code of a candidate is in it, and it waits
+/// no longer for one than the run deadline.
+void note_dead_referee(EvaluationReport& report, const Judges::Answer& answer) {
+  if (!answer.late) {
+    report.failure = "the judge " + how_it_ended(*answer.death);
+  } else if (!answer.compiled) {
+    report.evaluation.status = Status::timed_out;
+    report.evaluation.message = "not compiled by the start-up deadline";
+  } else {
+    report.failure =
+        with_last_words(answer.began ? "the judge's own work was not done by its deadline"
+                                     : "the judge was not ready by the start-up deadline",
+                        *answer.death);
+  }
 }
 
 /// Copies of the session's descriptors, for the referee.
@@ -218,8 +239,9 @@ std::optional<EvaluationReport> LocalLauncher::judged(
   }
   std::vector<RunnerProcess> runners;
   while (runners.size() < candidate_processes(options)) {
-    // The referee's deadlines end an evaluation; this is for a referee that is gone.
-    auto runner = RunnerProcess::start(place.gpu, options.startup_deadline + options.run_deadline);
+    // The deadlines of referee and launcher end an evaluation; this is for a referee that is gone.
+    auto runner =
+        RunnerProcess::start(place.gpu, options.startup_deadline + options.whole_deadline());
     if (!runner) return failed(runner.error());
     runners.push_back(std::move(*runner));
   }
@@ -238,7 +260,7 @@ std::optional<EvaluationReport> LocalLauncher::judged(
     if (report.gone_runner >= 0) {
       const auto gone = static_cast<std::size_t>(report.gone_runner);
       const Result<ChildOutcome>& end = runners.at(gone).process->end();
-      if (end) note_dead_process(report.evaluation, *end);
+      if (end) note_dead_process(report, *end);
     }
     return report;
   }
@@ -250,7 +272,7 @@ std::optional<EvaluationReport> LocalLauncher::judged(
     report.evaluation.message = compiled.get()->message;
     return report;
   }
-  note_dead_referee(report.evaluation, answer);
+  note_dead_referee(report, answer);
   return report;
 }
 

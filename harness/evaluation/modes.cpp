@@ -68,6 +68,7 @@ std::optional<Rejection> diagnose(Rig& rig, const Subject& subject) {
     try {
       rig.sampler.run(subject, seed);
     } catch (const RunnerFailure& caught) {
+      if (caught.kind() == RunnerFailure::Kind::late) throw;  // guards cannot be read meanwhile
       failure = caught;
     }
     for (const Buffers* buffers :

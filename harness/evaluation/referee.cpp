@@ -169,6 +169,8 @@ class Referee {
   /// While all of the rig still stands: the launcher need not wait until it is taken apart.
   void finish(const EvaluationReport& report) {
     reported_ = true;
+    // What was late may still be on the device, and our stream waits for it.
+    if (report.evaluation.status == Status::timed_out) goes_on_ = false;
     say({"report", boost::json::serialize(to_json(report)), goes_on_ ? referee_goes_on : ""});
   }
 

@@ -70,7 +70,15 @@ void PendingRunner::hang_up() {
 }
 
 Fields RemoteRunner::hear() {
-  Result<Message> message = channel_.receive();
+  std::optional<Channel::Clock::time_point> deadline;
+  const auto start = Channel::Clock::now();
+  if (left_) deadline = start + *left_;
+  Result<Message> message = channel_.receive(deadline);
+  if (left_) *left_ -= Channel::Clock::now() - start;
+  if (!message && deadline && Channel::Clock::now() >= *deadline) {
+    throw RunnerFailure(*this, {Status::timed_out, "not done by the run deadline"},
+                        RunnerFailure::Kind::late);
+  }
   if (!message)
     throw RunnerFailure(*this, {Status::crashed, message.error().message},
                         RunnerFailure::Kind::gone);

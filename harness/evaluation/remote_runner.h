@@ -24,6 +24,7 @@ class RunnerFailure : public std::runtime_error {
   enum class Kind {
     faulted,  ///< the device refused an access: a run in other surroundings can tell to what
     gone,     ///< the process does not answer any more
+    late,     ///< it took longer than it may: its work may still be on the device
     other,
   };
   RunnerFailure(const RemoteRunner& runner, Rejection rejection, Kind kind = Kind::other)
@@ -72,6 +73,9 @@ class RemoteRunner {
   /// Lets the process end, and whatever of it is on the device.
   void hang_up() { channel_ = Channel(); }
 
+  /// What is left to wait for this process and others that share it, and becomes less.
+  void wait_at_most(std::chrono::nanoseconds* left) { left_ = left; }
+
   /// Issues a run, which begins once the word `go` is the ticket.
   void arm(int subject, std::uint32_t ticket);
   /// Waits for the end of the run, as the process tells it; nanoseconds between its events.
@@ -89,6 +93,7 @@ class RemoteRunner {
 
   Channel channel_;
   WordPage words_;
+  std::chrono::nanoseconds* left_ = nullptr;
 };
 
 /// A runner process that opens the device when it is told to, and that nobody waits for before it

@@ -47,7 +47,10 @@ struct EvaluateOptions {
   /// Measure also where others use the GPU: such times are not recorded.
   bool shared_gpu = false;
   std::chrono::seconds startup_deadline{60};  ///< driver, libraries, engine choice, compilation
-  std::chrono::seconds run_deadline{120};     ///< checks and timing
+  /// For the candidate's runs together.
+  std::chrono::seconds run_deadline{120};
+  /// For checks and timing as a whole: past it, it is the judge that is late.
+  std::chrono::seconds whole_deadline() const { return 2 * run_deadline; }
 
   bool takes_times() const {
     return mode == Mode::verdict || mode == Mode::sizes || mode == Mode::noise ||

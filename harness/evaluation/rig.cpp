@@ -118,6 +118,7 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
 
   for (PendingRunner& process : candidate_processes_) {
     runners.push_back(connected(process));
+    runners.back()->wait_at_most(&time_of_candidate);
     lend_to_candidate(*runners.back());
   }
   laps.lap("runners");
@@ -133,7 +134,7 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   laps.lap("libraries");
 }
 
-/// A verdict past its deadline is a candidate's: what the program takes is known before.
+/// What the program takes is known before, so that no evaluation meets its deadline for that.
 void Rig::check_time_of_draws() {
   const auto start = std::chrono::steady_clock::now();
   inputs.fill(sampler.fresh_seed(), nullptr, stream);

@@ -92,7 +92,9 @@ class Rig {
   Sampler sampler;
 
   std::vector<RemoteRunner*> runners;  ///< of the candidate
-  RemoteRunner* libraries = nullptr;   ///< null where no library is needed
+  /// What is left of the run deadline for them to answer in.
+  std::chrono::nanoseconds time_of_candidate = options.run_deadline;
+  RemoteRunner* libraries = nullptr;  ///< null where no library is needed
   SubjectBuffers candidate_buffers;
   /// None in an A/A experiment, where both processes write to candidate_buffers: where a buffer
   /// lies in the GPU's memory shifts times, on an H200 a softmax's by 0.1%.

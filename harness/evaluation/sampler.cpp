@@ -116,7 +116,8 @@ RunTimes Sampler::run(const Subject& subject, std::uint64_t seed, const StressCa
   RunTimes times;
   try {
     times.events_ns = subject.runner->finish();
-  } catch (const RunnerFailure&) {
+  } catch (const RunnerFailure& failure) {
+    if (failure.kind() == RunnerFailure::Kind::late) throw;  // the device may be busy for good
     // Our stream still waits for a run that will not end.
     words.word(WordPage::done).store(ticket);
     stream_.synchronize();

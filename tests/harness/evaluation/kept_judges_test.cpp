@@ -132,21 +132,17 @@ TEST_F(KeptJudges, ThatDiedWithNothingToDoCostNobodyAnEvaluation) {
   EXPECT_NE(next.process, first.process);
 }
 
-TEST_F(KeptJudges, ThatDieAgainAndAgainAreTheCandidatesEnd) {
+TEST_F(KeptJudges, ThatDieAgainAndAgainSayNothingAboutACandidate) {
   judge_of(evaluate());
-  const EvaluationReport report = evaluate(Behaviour::dies);
-  EXPECT_EQ(report.evaluation.status, Status::crashed);
-  EXPECT_EQ(report.evaluation.message, "the process ended with status 5");
+  EXPECT_EQ(evaluate(Behaviour::dies).failure, "the judge ended with status 5");
   judge_of(evaluate());
 }
 
-TEST_F(KeptJudges, ThatHangMeetADeadline) {
-  const EvaluationReport silent = evaluate(Behaviour::never_starts);
-  EXPECT_EQ(silent.evaluation.status, Status::timed_out);
-  EXPECT_EQ(silent.evaluation.message, "not ready to run by the start-up deadline");
-  const EvaluationReport endless = evaluate(Behaviour::never_ends);
-  EXPECT_EQ(endless.evaluation.status, Status::timed_out);
-  EXPECT_EQ(endless.evaluation.message, "not done by the run deadline");
+TEST_F(KeptJudges, ThatHangMeetADeadlineAndSayNothingAboutACandidate) {
+  EXPECT_EQ(evaluate(Behaviour::never_starts).failure,
+            "the judge was not ready by the start-up deadline");
+  EXPECT_EQ(evaluate(Behaviour::never_ends).failure,
+            "the judge's own work was not done by its deadline");
   judge_of(evaluate());
 }
 

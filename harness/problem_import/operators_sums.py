@@ -217,7 +217,7 @@ def _scan(t, self, dim, node, op="", **_):
         mark = t.n.index(self.sizes[at])
         body = self.read(indices[:at] + [mark] + indices[at + 1:])
         return t.n.reduction("sum" if op == "cumsum" else "product", [mark], body, f"{mark} <= {indices[at]}")
-    # A statement of its own: as part of another it would be summed anew for each element.
+    # A statement of its own: as part of another it would be summed again for each element.
     value = Value(self.sizes, read, self.dtype)
     return value if t.is_output(node) else t.n.keep(value, "running")
 

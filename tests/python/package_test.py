@@ -5,7 +5,9 @@ import math
 import os
 import subprocess
 import sys
+import time
 import unittest
+import unittest.mock
 
 from running_service import PLAN, ROOT, ServiceTest, source, submission
 
@@ -145,6 +147,28 @@ class Package(ServiceTest):
         self.assertEqual(status, "passed")
         with self.assertRaises(rekernel.Unreachable):
             rekernel.Client(address).request(rekernel._protocol.service())
+
+    def test_a_service_that_never_answered_is_not_waited_for_long(self):
+        service = self.serve()
+        candidate = {"source": source("a"), "plan": PLAN, "problem": "softmax"}
+
+        async def ask(timeout):
+            async with rekernel.AsyncClient(service.address) as client:
+                await client.evaluate(**candidate, timeout=timeout)
+
+        with unittest.mock.patch.object(rekernel._protocol, "FIRST_CONTACT_S", 0.5):
+            known, stranger = service.client(), service.client()
+            self.assertTrue(known.evaluate(**candidate).passed)
+            service.stop()
+            for asked in (lambda: stranger.evaluate(**candidate, timeout=60), lambda: asyncio.run(ask(60))):
+                begin = time.monotonic()
+                with self.assertRaises(rekernel.Unreachable):
+                    asked()
+                self.assertLess(time.monotonic() - begin, 20)
+            begin = time.monotonic()
+            with self.assertRaises(rekernel.Unreachable):  # one that restarts
+                known.evaluate(**candidate, timeout=3)
+            self.assertGreater(time.monotonic() - begin, 1)
 
     def test_five_hundred_wait_at_once(self):
         service = self.serve("--made-up-devices", "4")

@@ -37,11 +37,15 @@ class Refused(RekernelError):
         self.retry_after = retry_after
 
 
-class Patience:
-    """How long a client waits before it sends a request again that was not taken."""
+FIRST_CONTACT_S = 30.0  # a service that never answered may still be starting; an address may be wrong
 
-    def __init__(self, until: float):
+
+class Patience:
+    """How long a client waits before it sends a request again that was not taken. ``known``: it had an answer before."""
+
+    def __init__(self, until: float, known: bool):
         self._until = until
+        self._contact = until if known else min(until, time.monotonic() + FIRST_CONTACT_S)
         self._pause = 0.1
 
     def pause_after(self, error: RekernelError) -> float:
@@ -50,9 +54,10 @@ class Patience:
             if error.status not in (429, 503):
                 raise error
             self._pause = error.retry_after or self._pause
+            self._contact = self._until
         else:
             self._pause = min(2 * self._pause, 5.0)
-        if time.monotonic() + self._pause > self._until:
+        if time.monotonic() + self._pause > self._contact:
             raise error
         return self._pause
 

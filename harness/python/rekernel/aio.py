@@ -20,6 +20,7 @@ class AsyncClient:
         self._parsed = Address.parse(self.address)
         self._places = asyncio.Semaphore(connections)
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._known = False  # it answered once
 
     async def close(self) -> None:
         for _, writer in self._idle:
@@ -83,6 +84,7 @@ class AsyncClient:
                 status, headers, body = await asyncio.wait_for(self._exchange(request), timeout)
             except (OSError, EOFError, ValueError, asyncio.TimeoutError) as error:
                 raise Unreachable(f"{self.address}: {error or type(error).__name__}") from error
+        self._known = True
         return _protocol.decoded(status, headers, body)
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -136,7 +138,7 @@ class AsyncClient:
         return answer
 
     async def _persistent(self, request: Request, until: float) -> Any:
-        patience = _protocol.Patience(until)
+        patience = _protocol.Patience(until, self._known)
         while True:
             try:
                 return await self.request(request, timeout=_protocol.LONGEST_WAIT_S + 30)

@@ -32,7 +32,7 @@ class Client:
     ``REKERNEL_SERVICE``, else ``http://127.0.0.1:8420``. ``token``: by default ``REKERNEL_TOKEN``.
 
     Requests are repeated while the service is full, restarts or cannot be reached, with one key each, so that nothing
-    is judged twice.
+    is judged twice. A service that has never answered is given half a minute.
     """
 
     def __init__(self, address: Optional[str] = None, token: Optional[str] = None):
@@ -40,6 +40,7 @@ class Client:
         self._parsed = Address.parse(self.address)
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
+        self._known = False  # it answered once
 
     def close(self) -> None:
         with self._lock:
@@ -146,6 +147,7 @@ class Client:
             response = connection.getresponse()
             body = response.read()
             headers = {name.lower(): value for name, value in response.getheaders()}
+            self._known = True
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise Unreachable(f"{self.address}: {error or type(error).__name__}") from error
@@ -190,7 +192,7 @@ class Client:
 
     def _persistent(self, request: Request, until: float) -> Any:
         """The same request until the service takes it; at least once."""
-        patience = _protocol.Patience(until)
+        patience = _protocol.Patience(until, self._known)
         while True:
             try:
                 return self.request(request, timeout=_protocol.LONGEST_WAIT_S + 30)

@@ -84,14 +84,20 @@ void note_dead_process(EvaluationReport& report, const ChildOutcome& outcome) {
   report.evaluation.message = "the process " + how_it_ended(outcome);
 }
 
-/// What a referee that did not come to a report says. No code of a candidate is in it, and it waits
-/// no longer for one than the run deadline.
-void note_dead_referee(EvaluationReport& report, const Judges::Answer& answer) {
+/// What a referee that did not come to a report says. It waits no longer for a candidate than the
+/// run deadline, and only in mode `once` does it run one itself.
+void note_dead_referee(EvaluationReport& report, const Judges::Answer& answer,
+                       const EvaluateOptions& options) {
+  const auto timed_out = [&](const char* message) {
+    report.evaluation.status = Status::timed_out;
+    report.evaluation.message = message;
+  };
   if (!answer.late) {
     report.failure = "the judge " + how_it_ended(*answer.death);
   } else if (!answer.compiled) {
-    report.evaluation.status = Status::timed_out;
-    report.evaluation.message = "not compiled by the start-up deadline";
+    timed_out("not compiled by the start-up deadline");
+  } else if (answer.began && options.mode == EvaluateOptions::Mode::once) {
+    timed_out("not done by the run deadline");
   } else {
     report.failure =
         with_last_words(answer.began ? "the judge's own work was not done by its deadline"
@@ -272,7 +278,7 @@ std::optional<EvaluationReport> LocalLauncher::judged(
     report.evaluation.message = compiled.get()->message;
     return report;
   }
-  note_dead_referee(report, answer);
+  note_dead_referee(report, answer, options);
   return report;
 }
 

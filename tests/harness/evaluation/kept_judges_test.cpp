@@ -84,8 +84,10 @@ class KeptJudges : public ::testing::Test {
     }
   }
 
-  EvaluationReport evaluate(Behaviour behaviour = Behaviour::goes_on) {
+  EvaluationReport evaluate(Behaviour behaviour = Behaviour::goes_on,
+                            EvaluateOptions::Mode mode = EvaluateOptions::Mode::verdict) {
     EvaluateOptions options;
+    options.mode = mode;
     options.seed = static_cast<std::uint64_t>(behaviour);
     options.startup_deadline = behaviour == Behaviour::never_starts ? 2s : 60s;
     options.run_deadline = behaviour == Behaviour::never_ends ? 1s : 60s;
@@ -143,6 +145,10 @@ TEST_F(KeptJudges, ThatHangMeetADeadlineAndSayNothingAboutACandidate) {
             "the judge was not ready by the start-up deadline");
   EXPECT_EQ(evaluate(Behaviour::never_ends).failure,
             "the judge's own work was not done by its deadline");
+  // The candidate is in it then.
+  const EvaluationReport once = evaluate(Behaviour::never_ends, EvaluateOptions::Mode::once);
+  EXPECT_EQ(once.failure, "");
+  EXPECT_EQ(once.evaluation.status, Status::timed_out);
   judge_of(evaluate());
 }
 

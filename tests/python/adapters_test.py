@@ -72,6 +72,22 @@ class Adapters(ServiceTest):
 
             atif.Trajectory.model_validate(json.loads(record.read_text()))
 
+    def test_one_records_a_session_at_a_time(self):
+        from rekernel.adapters.session import Session
+
+        record = self.folder / "session.json"
+        first = Session(record)
+        first.add("list_problems", {}, "softmax", None)
+        with self.assertRaisesRegex(rekernel.RekernelError, "records into it"):
+            Session(record)
+        first.close()
+        second = Session(record)
+        second.add("list_problems", {}, "softmax", None)
+        second.close()
+        self.assertEqual(len(json.loads(record.read_text())["steps"]), 2)
+        with self.assertRaisesRegex(rekernel.RekernelError, "No such file"):
+            Session(self.folder / "nowhere" / "session.json")
+
     @needs("atif")
     def test_committed_sessions(self):
         import atif

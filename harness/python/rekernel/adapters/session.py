@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import fcntl
 import json
 import os
 import threading
@@ -18,13 +19,23 @@ class Session:
     """A file that has each tool call, its arguments and what was answered as a step, as soon as it was answered.
 
     ``agent`` and ``model`` are their names, as the person who runs them says. What the agent thinks or writes between its
-    calls is not seen here. A file that is there is gone on with; RekernelError if it is no such session, or another
-    agent's.
+    calls is not seen here. A file that is there is gone on with; RekernelError if it is no such session, another
+    agent's, or one that somebody records at the moment.
     """
 
     def __init__(self, file: Union[str, os.PathLike[str]], agent: str = "an agent", model: str = "") -> None:
         self.file = Path(file)
         self._lock = threading.Lock()
+        # A file beside it, since the file itself is replaced at each step.
+        try:
+            self._alone = open(self.file.with_name(self.file.name + ".lock"), "w", encoding="utf-8")
+        except OSError as error:
+            raise RekernelError(f"{self.file}: {error}") from None
+        try:
+            fcntl.flock(self._alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise RekernelError(f"{self.file}: somebody records into it at the moment") from None
         described = {"name": agent, "version": "unknown", **({"model_name": model} if model else {})}
         self._document: dict[str, Any] = {
             "schema_version": VERSION,
@@ -35,6 +46,10 @@ class Session:
         }
         if self.file.exists():
             self._document = self._earlier(described)
+
+    def close(self) -> None:
+        """Others may record into the file."""
+        self._alone.close()
 
     def _earlier(self, agent: Mapping[str, Any]) -> dict[str, Any]:
         try:

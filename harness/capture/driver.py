@@ -251,6 +251,28 @@ class PlainFunction:
         return self.function(**values)
 
 
+class InRowMajorOrder:
+    """An entry whose outputs lie as the problem has them: what has other strides is copied, as a part of the call."""
+
+    def __init__(self, torch, entry):
+        self.torch, self.entry = torch, entry
+        self.copied = False
+
+    def prepare(self, values):
+        return self.entry.prepare(values)
+
+    def call(self, values):
+        result = self.entry.call(values)
+        several = isinstance(result, (tuple, list))
+        return tuple(self.ordered(one) for one in result) if several else self.ordered(result)
+
+    def ordered(self, output):
+        if not isinstance(output, self.torch.Tensor) or output.is_contiguous():
+            return output
+        self.copied = True
+        return output.contiguous()
+
+
 def has_names(function, names):
     try:
         return set(inspect.signature(function).parameters) == set(names)
@@ -319,8 +341,6 @@ def check_output(inputs, description, which, output):
     if not same_shape or output.dtype != inputs.dtypes[description["dtype"]]:
         raise Refusal(f"the program's {which} is {shape_text(output)}; expected "
                       f"{description['dtype']}{description['shape']}")
-    if not output.is_contiguous():
-        raise Refusal(f"the program's {which} has strides {list(output.stride())}; expected row-major order")
 
 
 def without_ones(shape):
@@ -472,6 +492,7 @@ def work(request):
     module = load_program(request["program"])
     torch.set_grad_enabled(False)
     entry, name = find_entry(module, inputs, request["function"])
+    entry = InRowMajorOrder(torch, entry)
     sets = [inputs.fresh(), inputs.fresh()]
     for _ in range(WARM_UP_CALLS):
         for values in sets:
@@ -496,6 +517,7 @@ def work(request):
     prepared = entry.prepare(sets[0])
     for kind, busy in (("call_ns", False), ("device_ns", True)):
         times[kind] = [timer.sample(entry, inputs, prepared, busy) for _ in range(request["samples"])]
+    name += ", with a copy into row-major order" if entry.copied else ""
     return {"entry": name, "torch": torch.__version__, **times}
 
 

@@ -25,6 +25,7 @@ HONEST = {
     "compile_layernorm": ("layernorm", []),
     "compile_conv2d": ("conv2d", ["cuDNN"]),
     "eager_softmax": ("softmax", ["PyTorch"]),
+    "transposed_softmax": ("softmax", ["PyTorch"]),
     "eager_matmul_fp16": ("matmul_fp16", ["cuBLAS"]),
     "eager_attention": ("attention_fp16", ["cuDNN"]),
     "graph_softmax": ("softmax", ["PyTorch"]),

@@ -86,6 +86,14 @@ class Operators(unittest.TestCase):
             node("div", {"self": ref("x"), "other": ref("total")}, [B, N])], [ref("made")])
         self.assertEqual(made["definition"], ["part[i] = sum(j) x[i, j]", "output[i, j] = x[i, j] / part[i]"])
 
+    def test_a_running_sum_is_a_statement_of_its_own(self):
+        rows = node("cumsum", {"self": ref("x"), "dim": 1}, [B, N], "sums")
+        made = problem([tensor("x", [B, N])], [rows, node("neg", {"self": ref("sums")}, [B, N])], [ref("made")])
+        self.assertEqual(made["definition"], [
+            "running[i, j < size_2] = sum(k : k <= j) x[i, k]", "output[i, j] = -running[i, j]"])
+        alone = problem([tensor("x", [B, N])], [rows], [ref("sums")])
+        self.assertEqual(alone["definition"], ["output[i, j] = sum(k : k <= j) x[i, k]"])
+
     def test_a_number_that_follows_from_sizes_is_an_expression(self):
         made = problem([tensor("x", [B, N])], [
             node("mul", {"self": ref("x"), "other": {"pair": [1 / 100 ** 0.5, 1 / 6 ** 0.5]}}, [B, N])],

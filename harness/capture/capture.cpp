@@ -9,7 +9,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
@@ -128,10 +127,7 @@ std::string words_of(const ChildOutcome& outcome) {
 }
 
 std::string failure_of(const ChildOutcome& outcome) {
-  if (outcome.end == ChildOutcome::End::signalled) {
-    return std::string("died of ") + ::strsignal(outcome.code) + words_of(outcome);
-  }
-  return "ended early with status " + std::to_string(outcome.code) + words_of(outcome);
+  return how_it_ended(outcome) + words_of(outcome);
 }
 
 struct Answer {

@@ -1,13 +1,13 @@
 #include "harness/evaluation/any_size.h"
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "harness/base/parallel.h"
+#include "harness/evaluation/laps.h"
 #include "harness/problems/other_sizes.h"
 #include "harness/problems/sizes.h"
 
@@ -15,7 +15,6 @@ namespace rekernel {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Mode = EvaluateOptions::Mode;
 
 /// Inputs at each choice of sizes.
@@ -86,16 +85,14 @@ void compile_ahead(const std::vector<Sized>& all, const SizedEvaluator& evaluato
 
 }  // namespace
 
-bool asks_for_other_sizes(const Candidate& candidate, const EvaluateOptions& options,
-                          const EvaluationReport& report) {
+bool may_ask_for_other_sizes(const Candidate& candidate, const EvaluateOptions& options) {
   return options.other_sizes && options.mode == Mode::verdict && !options.shared_gpu &&
-         candidate.is_in_axes() && candidate.sizes.empty() && report.failure.empty() &&
-         report.evaluation.status == Status::passed;
+         candidate.is_in_axes() && candidate.sizes.empty();
 }
 
 void judge_at_other_sizes(const Candidate& candidate, const EvaluateOptions& options,
                           const SizedEvaluator& evaluator, Evaluation& result) {
-  const auto start = Clock::now();
+  Laps laps(result.split_ns);
   const auto refuse = [&](const std::string& why) {
     result.badge_notes += (result.badge_notes.empty() ? "" : "; ") +
                           std::string(to_string(Badge::any_size)) + ": " + why;
@@ -113,14 +110,16 @@ void judge_at_other_sizes(const Candidate& candidate, const EvaluateOptions& opt
   if (all.empty()) return refuse("the problem has no other sizes");
   compile_ahead(all, evaluator);
   if (!result.evidence) result.evidence.emplace();
+  laps.lap("other sizes: compile");
   std::string why;
-  for (std::size_t i = 0; i < all.size() && why.empty(); ++i) {
-    why = judge_at(all[i], options, evaluator, *result.evidence);
+  for (const bool timed : {false, true}) {
+    for (std::size_t i = 0; i < all.size() && why.empty(); ++i) {
+      if (all[i].timed == timed) why = judge_at(all[i], options, evaluator, *result.evidence);
+    }
+    laps.lap(timed ? "other sizes: timed" : "other sizes: judged");
   }
   result.badges.set(Badge::any_size, why.empty());
   if (!why.empty()) refuse(why);
-  const std::chrono::nanoseconds taken = Clock::now() - start;
-  result.split_ns.emplace_back("other sizes", taken.count());
 }
 
 }  // namespace rekernel

@@ -8,10 +8,9 @@
 
 namespace rekernel {
 
-/// Whether a candidate's verdict leaves the badge `any_size` to be decided: it passed, its plan is
-/// written in axes, and its evaluation was one that gives badges.
-bool asks_for_other_sizes(const Candidate& candidate, const EvaluateOptions& options,
-                          const EvaluationReport& report);
+/// Whether a candidate's verdict leaves the badge `any_size` to be decided if it passes: its plan
+/// is written in axes, and its evaluation is one that gives badges.
+bool may_ask_for_other_sizes(const Candidate& candidate, const EvaluateOptions& options);
 
 /// How a launcher evaluates a candidate at one choice of sizes.
 struct SizedEvaluator {

@@ -22,6 +22,17 @@ Result<RunnerProcess> RunnerProcess::start(const GpuIdentity& gpu, std::chrono::
   return RunnerProcess{std::move(*process), std::move(sockets->first), std::move(*words)};
 }
 
+Result<RunnerProcess> RunnerProcess::start_opening(const GpuIdentity& gpu,
+                                                   std::chrono::seconds lifetime) {
+  Result<RunnerProcess> started = start(gpu, lifetime);
+  if (!started) return started;
+  Channel channel(std::move(started->socket));
+  // A process that is gone shows when its answer is read.
+  (void)channel.send({"open"}).ok();
+  started->socket = channel.release();
+  return started;
+}
+
 Result<std::unique_ptr<Judges>> Judges::start(const GpuIdentity& gpu) {
   auto sockets = Channel::sockets();
   if (!sockets) return sockets.error();
@@ -84,6 +95,8 @@ Result<Ok> Judges::ask(const Case& one) {
   std::vector<RunnerProcess*> handed = one.runners;
   const Problem& problem = *find_problem(one.candidate.problem);
   Lent lent;
+  lent.candidate = !one.runners.empty();
+  lent.candidate_stays = one.runners_stay;
   lent.libraries = !libraries_ && needs_libraries(one.options, problem);
   if (lent.libraries) {
     if (Result<Ok> started = start_libraries(); !started) return started.error();

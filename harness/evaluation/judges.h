@@ -18,6 +18,8 @@ namespace rekernel {
 /// A runner process (runner.h), and what the referee talks to it with.
 struct RunnerProcess {
   static Result<RunnerProcess> start(const GpuIdentity& gpu, std::chrono::seconds lifetime);
+  /// One for a candidate, which opens the device at once.
+  static Result<RunnerProcess> start_opening(const GpuIdentity& gpu, std::chrono::seconds lifetime);
 
   std::unique_ptr<ServedProcess> process;
   FileDescriptor socket;
@@ -43,9 +45,11 @@ class Judges {
     const Candidate& candidate;
     const EvaluateOptions& options;
     std::shared_future<Result<CompileOutcome>> compiled;
-    /// The candidate's, and its second one. Only the referee talks to them from then on.
+    /// The candidate's, and its second one, which opened the device. Only the referee talks to them
+    /// from then on. None where those that stayed serve again.
     std::vector<RunnerProcess*> runners;
     std::vector<int> externals;  ///< two descriptors each; they stay the caller's
+    bool runners_stay = false;   ///< for the next evaluation, if this one passes
   };
   /// How it ended: with a report, or with the end of the referee, which died or was killed past a
   /// deadline.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <future>
 
@@ -18,6 +17,7 @@
 #include "harness/gpu/exclusive.h"
 #include "harness/gpu/identity.h"
 #include "harness/problems/catalog.h"
+#include "harness/problems/other_sizes.h"
 
 namespace rekernel {
 
@@ -51,18 +51,8 @@ std::string with_last_words(const std::string& text, const ChildOutcome& outcome
   return outcome.last_words.empty() ? text : text + ": " + outcome.last_words;
 }
 
-std::string how_it_ended(const ChildOutcome& outcome) {
-  switch (outcome.end) {
-    case ChildOutcome::End::signalled:
-      return with_last_words(std::string("died of ") + strsignal(outcome.code), outcome);
-    case ChildOutcome::End::exited:
-      return with_last_words("ended with status " + std::to_string(outcome.code), outcome);
-    case ChildOutcome::End::result_too_long:
-    case ChildOutcome::End::deadline:
-    case ChildOutcome::End::stopped:
-      break;
-  }
-  return with_last_words("was stopped", outcome);
+std::string story_of(const std::string& who, const ChildOutcome& outcome) {
+  return with_last_words(who + " " + how_it_ended(outcome), outcome);
 }
 
 /// By somebody, or by a system that is short of memory: device code cannot bring that about.
@@ -77,11 +67,11 @@ bool was_killed(const ChildOutcome& outcome) {
 /// What the end of a candidate's process says of the candidate, or of this machine.
 void note_dead_process(EvaluationReport& report, const ChildOutcome& outcome) {
   if (was_killed(outcome)) {
-    report.failure = "the candidate's process " + how_it_ended(outcome);
+    report.failure = story_of("the candidate's process", outcome);
     return;
   }
   report.evaluation.status = Status::crashed;
-  report.evaluation.message = "the process " + how_it_ended(outcome);
+  report.evaluation.message = story_of("the process", outcome);
 }
 
 /// What a referee that did not come to a report says. It waits no longer for a candidate than the
@@ -93,7 +83,7 @@ void note_dead_referee(EvaluationReport& report, const Judges::Answer& answer,
     report.evaluation.message = message;
   };
   if (!answer.late) {
-    report.failure = "the judge " + how_it_ended(*answer.death);
+    report.failure = story_of("the judge", *answer.death);
   } else if (!answer.compiled) {
     timed_out("not compiled by the start-up deadline");
   } else if (answer.began && options.mode == EvaluateOptions::Mode::once) {
@@ -122,12 +112,53 @@ Result<std::vector<FileDescriptor>> descriptors_of(const EvaluateOptions& option
 
 }  // namespace
 
+/// Processes for one candidate, which open the device or have opened it.
+struct LocalLauncher::CandidateProcesses {
+  static Result<CandidateProcesses> start(const GpuIdentity& gpu, const EvaluateOptions& options) {
+    CandidateProcesses processes;
+    processes.lifetime = lifetime_for(options);
+    while (processes.runners.size() < candidate_processes(options)) {
+      Result<RunnerProcess> runner = RunnerProcess::start_opening(gpu, processes.lifetime);
+      if (!runner) return runner.error();
+      processes.runners.push_back(std::move(*runner));
+    }
+    return processes;
+  }
+
+  /// The deadlines of referee and launcher end an evaluation; this is for a referee that is gone.
+  static std::chrono::seconds lifetime_for(const EvaluateOptions& options) {
+    const auto at_a_time = options.startup_deadline + options.whole_deadline();
+    return longest_idleness + at_a_time * (1 + judged_sizes);
+  }
+
+  bool serve(const EvaluateOptions& options) const {
+    return runners.size() == candidate_processes(options) && lifetime == lifetime_for(options);
+  }
+
+  std::vector<RunnerProcess> runners;
+  std::chrono::seconds lifetime{0};
+  bool stay = false;  ///< with the judges, for their candidate's next evaluation
+};
+
 /// A GPU with what of ours stays on it between evaluations.
 struct LocalLauncher::Place {
+  /// Those that were started ahead, or new ones.
+  Result<CandidateProcesses> take_candidate_processes(const EvaluateOptions& options) {
+    if (ahead.serve(options)) return std::exchange(ahead, {});
+    return CandidateProcesses::start(gpu, options);
+  }
+  /// They open the device while those of the last candidate leave it.
+  void start_ahead(const EvaluateOptions& options) {
+    Result<CandidateProcesses> started = CandidateProcesses::start(gpu, options);
+    // Why they cannot be started, the next evaluation will say.
+    if (started) ahead = std::move(*started);
+  }
+
   GpuIdentity gpu;
   std::optional<GpuLock> lock;
   std::unique_ptr<Lookout> lookout;
   std::unique_ptr<Judges> judges;      ///< off the GPU before the lock is released
+  CandidateProcesses ahead;            ///< likewise; for the next candidate, none has met one yet
   std::vector<std::string> found_out;  ///< Judges::Answer::found_out of the last evaluation
   Clock::time_point idle_since;
 };
@@ -210,15 +241,17 @@ void LocalLauncher::prepare(int device) {
 }
 
 EvaluationReport LocalLauncher::start_and_wait(const Candidate& candidate,
-                                               const EvaluateOptions& options, Place& place) {
+                                               const EvaluateOptions& options, Place& place,
+                                               CandidateProcesses& processes) {
   const auto start = Clock::now();
   const std::shared_future<Result<CompileOutcome>> compiled =
       std::async(std::launch::async, compile_for_device, std::cref(candidate), place.gpu.capability)
           .share();
   const bool kept = place.judges != nullptr;
-  std::optional<EvaluationReport> report = judged(candidate, options, compiled, place, kept);
+  std::optional<EvaluationReport> report =
+      judged(candidate, options, compiled, place, kept, processes);
   // Judges that died while they had nothing to do say nothing about this candidate.
-  if (!report) report = judged(candidate, options, compiled, place, false);
+  if (!report) report = judged(candidate, options, compiled, place, false, processes);
   std::chrono::nanoseconds rest = Clock::now() - start;
   for (const auto& [phase, nanoseconds] : report->evaluation.split_ns) {
     rest -= std::chrono::nanoseconds(nanoseconds);
@@ -231,7 +264,8 @@ EvaluationReport LocalLauncher::start_and_wait(const Candidate& candidate,
 /// Nothing if judges that were kept (`kept`) died before they began.
 std::optional<EvaluationReport> LocalLauncher::judged(
     const Candidate& candidate, const EvaluateOptions& options,
-    const std::shared_future<Result<CompileOutcome>>& compiled, Place& place, bool kept) {
+    const std::shared_future<Result<CompileOutcome>>& compiled, Place& place, bool kept,
+    CandidateProcesses& processes) {
   EvaluationReport report = blank_report(candidate);
   const auto failed = [&](const Error& error) {
     report.failure = error.message;
@@ -243,18 +277,19 @@ std::optional<EvaluationReport> LocalLauncher::judged(
     if (!started) return failed(started.error());
     place.judges = std::move(*started);
   }
-  std::vector<RunnerProcess> runners;
-  while (runners.size() < candidate_processes(options)) {
-    // The deadlines of referee and launcher end an evaluation; this is for a referee that is gone.
-    auto runner =
-        RunnerProcess::start(place.gpu, options.startup_deadline + options.whole_deadline());
-    if (!runner) return failed(runner.error());
-    runners.push_back(std::move(*runner));
+  // With the judges, those that stayed are gone.
+  const bool begins = !kept || processes.runners.empty();
+  if (begins) {
+    Result<CandidateProcesses> taken = place.take_candidate_processes(options);
+    if (!taken) return failed(taken.error());
+    processes.runners = std::move(taken->runners);
   }
   const Result<std::vector<FileDescriptor>> externals = descriptors_of(options, session_);
   if (!externals) return failed(externals.error());
-  Judges::Case one{candidate, options, compiled, {}, {}};
-  for (RunnerProcess& runner : runners) one.runners.push_back(&runner);
+  Judges::Case one{candidate, options, compiled, {}, {}, processes.stay};
+  if (begins) {
+    for (RunnerProcess& runner : processes.runners) one.runners.push_back(&runner);
+  }
   for (const FileDescriptor& external : *externals) one.externals.push_back(external.get());
   Judges::Answer answer = place.judges->evaluate(one);
   place.found_out = std::move(answer.found_out);
@@ -265,9 +300,12 @@ std::optional<EvaluationReport> LocalLauncher::judged(
     report = std::move(**answer.report);
     if (report.gone_runner >= 0) {
       const auto gone = static_cast<std::size_t>(report.gone_runner);
-      const Result<ChildOutcome>& end = runners.at(gone).process->end();
+      const Result<ChildOutcome>& end = processes.runners.at(gone).process->end();
       if (end) note_dead_process(report, *end);
     }
+    // Judges that were kept are likely to serve again.
+    const bool leave = !processes.stay || !report.passed();
+    if (kept && leave && place.judges && options.has_the_gpu_alone()) place.start_ahead(options);
     return report;
   }
   if (!answer.death) return failed(answer.death.error());
@@ -284,7 +322,8 @@ std::optional<EvaluationReport> LocalLauncher::judged(
 
 /// With the GPU for itself, and an eye on who else may use it.
 EvaluationReport LocalLauncher::evaluate_alone(const Candidate& candidate,
-                                               const EvaluateOptions& options, Place& place) {
+                                               const EvaluateOptions& options, Place& place,
+                                               CandidateProcesses& processes) {
   if (!place.lock) {
     std::optional<GpuLock::Clock::time_point> deadline;
     if (patience_) deadline = GpuLock::Clock::now() + *patience_;
@@ -298,11 +337,11 @@ EvaluationReport LocalLauncher::evaluate_alone(const Candidate& candidate,
     if (!lock) return not_evaluated(candidate, lock.error().message);
     place.lock = std::move(*lock);
   }
-  if (options.shared_gpu) return start_and_wait(candidate, options, place);
+  if (options.shared_gpu) return start_and_wait(candidate, options, place, processes);
   if (!place.lookout) place.lookout = std::make_unique<Lookout>(place.gpu.uuid);
   place.lookout->begin();
   if (auto others = place.lookout->other_processes()) return not_evaluated(candidate, *others);
-  EvaluationReport report = start_and_wait(candidate, options, place);
+  EvaluationReport report = start_and_wait(candidate, options, place, processes);
   if (auto others = place.lookout->other_processes()) return not_evaluated(candidate, *others);
   if (report.failure.empty()) {
     for (const std::string& entries : place.found_out) remember_all(entries, TimedChoices::kept);
@@ -323,13 +362,21 @@ EvaluationReport LocalLauncher::evaluate(const Candidate& candidate,
   const Result<GpuIdentity> gpu = identify_gpu(options.device);
   if (!gpu) return not_evaluated(candidate, gpu.error().message);
   std::unique_ptr<Place> place = take_place(*gpu);
-  EvaluationReport report = options.takes_times() ? evaluate_alone(candidate, options, *place)
-                                                  : start_and_wait(candidate, options, *place);
+  CandidateProcesses processes;
+  processes.stay = may_ask_for_other_sizes(candidate, options);
+  EvaluationReport report = options.takes_times()
+                                ? evaluate_alone(candidate, options, *place, processes)
+                                : start_and_wait(candidate, options, *place, processes);
+  if (!processes.stay || !report.passed()) processes.runners.clear();
   if (report.faulted) tell_which_buffer(candidate, options, *place, report);
-  if (asks_for_other_sizes(candidate, options, report)) {
+  if (processes.stay && report.passed()) {
     const auto evaluate = [&](const Candidate& sized, const EvaluateOptions& own) {
-      return own.takes_times() ? evaluate_alone(sized, own, *place)
-                               : start_and_wait(sized, own, *place);
+      if (!own.takes_times()) return start_and_wait(sized, own, *place, processes);
+      // Nothing that its code ran in before is left.
+      if (!processes.runners.empty()) place->start_ahead(own);
+      processes.runners.clear();
+      CandidateProcesses fresh;
+      return evaluate_alone(sized, own, *place, fresh);
     };
     const auto compile = [&](const Candidate& sized) {
       // What it says, the evaluation finds out from the cache.
@@ -348,7 +395,8 @@ void LocalLauncher::tell_which_buffer(const Candidate& candidate, const Evaluate
   diagnosis.mode = Mode::diagnosis;
   diagnosis.references.clear();
   diagnosis.external_references.clear();
-  const EvaluationReport found = start_and_wait(candidate, diagnosis, place);
+  CandidateProcesses fresh;
+  const EvaluationReport found = start_and_wait(candidate, diagnosis, place, fresh);
   const Status status = found.evaluation.status;
   if (!found.failure.empty()) {
     report.evaluation.message += "; what it wrote to could not be found out: " + found.failure;

@@ -42,9 +42,10 @@ class ExternalSession {
 /// On this machine, in processes of their own (this program's hidden commands `referee-worker` and
 /// `runner-worker`), with both deadlines: a crash, a hang or a poisoned context becomes the
 /// candidate's status. The candidate is compiled meanwhile, in another child. Its own processes end
-/// with its evaluation; those in which no code of it runs stay for the next one, for a moment and
-/// with the lock of the GPU, unless somebody else waits for that. Any number of threads may call
-/// it.
+/// with its evaluation, or at other sizes that are not timed serve again. Those in which no code of
+/// it runs stay for the next one, for a moment and with the lock of the GPU, unless somebody else
+/// waits for that; where they served before, so do two for the next candidate, which start while
+/// the last one's end. Any number of threads may call it.
 class LocalLauncher : public EvaluationLauncher {
  public:
   /// `session` gives the external references that options name; it may be absent where none are. An
@@ -63,17 +64,18 @@ class LocalLauncher : public EvaluationLauncher {
 
  private:
   struct Place;
+  struct CandidateProcesses;
 
   std::unique_ptr<Place> take_place(const GpuIdentity& gpu);
   void leave_place(std::unique_ptr<Place> place);
   void clear_idle_places(const std::stop_token& stop);
   EvaluationReport evaluate_alone(const Candidate& candidate, const EvaluateOptions& options,
-                                  Place& place);
+                                  Place& place, CandidateProcesses& processes);
   EvaluationReport start_and_wait(const Candidate& candidate, const EvaluateOptions& options,
-                                  Place& place);
+                                  Place& place, CandidateProcesses& processes);
   std::optional<EvaluationReport> judged(const Candidate& candidate, const EvaluateOptions& options,
                                          const std::shared_future<Result<CompileOutcome>>& compiled,
-                                         Place& place, bool kept);
+                                         Place& place, bool kept, CandidateProcesses& processes);
   void tell_which_buffer(const Candidate& candidate, const EvaluateOptions& options, Place& place,
                          EvaluationReport& report);
 

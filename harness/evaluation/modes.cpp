@@ -204,11 +204,11 @@ EvaluationReport reported(const Candidate& candidate, Work work) {
 }  // namespace
 
 EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
-                               Connections connections) {
+                               Connections& connections) {
   return reported(occasion.candidate, [&](EvaluationReport& report) {
     Laps laps(report.evaluation.split_ns);
     Rig rig(occasion.candidate, occasion.problem, occasion.options, occasion.references, device,
-            std::move(connections), report, laps);
+            connections, report, laps);
     try {
       note_status(run_mode(rig, occasion, report), report.evaluation);
     } catch (const RunnerFailure& failure) {
@@ -223,10 +223,13 @@ EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
         }
       }
     }
-    rig.hang_up();
+    const bool stays = connections.candidate_stays && report.evaluation.status == Status::passed;
+    if (!stays) rig.hang_up();
     note_judge(report.evaluation);
     occasion.finished(report);
     if (rig.libraries) rig.libraries->forget();
+    if (!stays) return;
+    for (RemoteRunner* runner : rig.runners) runner->forget();
   });
 }
 

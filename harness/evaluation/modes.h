@@ -22,10 +22,11 @@ struct Occasion {
 };
 
 /// Modes verdict, errors, sizes, noise and diagnosis, with other processes; the libraries' is left
-/// as it was found. Never throws for a candidate's failures; a report that was not given to
-/// `finished` is one of a failure of the set-up.
+/// as it was found, and so are the candidate's where they stay and it passed. Never throws for a
+/// candidate's failures; a report that was not given to `finished` is one of a failure of the
+/// set-up.
 EvaluationReport evaluate_with(const Occasion& occasion, const Device& device,
-                               Connections connections);
+                               Connections& connections);
 
 /// Mode once: one checked run, all in this process and on memory of exactly the size of each
 /// buffer.

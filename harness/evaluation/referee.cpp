@@ -21,6 +21,9 @@ using Mode = EvaluateOptions::Mode;
 
 constexpr const char* lent_libraries = "libraries";
 constexpr const char* lent_truth_process = "truth";
+constexpr const char* lent_candidate = "candidate";
+constexpr const char* candidate_stays = "stays";
+constexpr std::size_t fields_of_request = 6;
 /// Addresses that an evaluation took are never given back (DeviceMapping): there are enough of them
 /// for so many evaluations many times over.
 constexpr int most_evaluations = 500;
@@ -58,6 +61,7 @@ std::vector<std::string> needed_references(const RequestedEvaluation& request,
 struct KeptProcesses {
   PendingRunner libraries;
   Channel truth;
+  std::vector<PendingRunner> candidate;  ///< none but between evaluations of the same one
 };
 
 Connections handed_connections(const RequestedEvaluation& request, const Lent& lent,
@@ -65,9 +69,13 @@ Connections handed_connections(const RequestedEvaluation& request, const Lent& l
                                const ReferenceSource& source) {
   Handed handed(std::move(descriptors));
   Connections connections;
-  while (connections.candidate.size() < candidate_processes(request.options)) {
-    connections.candidate.push_back(handed.runner());
-    connections.candidate.back().open();
+  connections.candidate = std::exchange(kept.candidate, {});
+  connections.candidate_stays = lent.candidate_stays;
+  if (lent.candidate) {
+    connections.candidate.clear();
+    while (connections.candidate.size() < candidate_processes(request.options)) {
+      connections.candidate.push_back(handed.runner());
+    }
   }
   if (lent.libraries) {
     kept.libraries = handed.runner();
@@ -118,7 +126,7 @@ class Referee {
   void evaluate(Message message) {
     const Fields& fields = message.fields;
     Result<RequestedEvaluation> request =
-        fields.size() == 4 && fields[0] == "evaluate"
+        fields.size() == fields_of_request && fields[0] == "evaluate"
             ? read_evaluation_request(fields[1], "evaluation request")
             : Result<RequestedEvaluation>(Error{"the launcher's words make no sense"});
     if (!request) {
@@ -142,11 +150,16 @@ class Referee {
         report = run_once(occasion);
       } else {
         // They open the device while this process does.
-        Connections connections = handed_connections(
-            *request, {fields[2] == lent_libraries, fields[3] == lent_truth_process},
-            std::move(message.descriptors), kept_, references_);
+        Connections connections =
+            handed_connections(*request,
+                               {fields[2] == lent_libraries, fields[3] == lent_truth_process,
+                                fields[4] == lent_candidate, fields[5] == candidate_stays},
+                               std::move(message.descriptors), kept_, references_);
         if (!device_) device_ = or_setup_failure(open_in_turn());
-        report = evaluate_with(occasion, *device_, std::move(connections));
+        report = evaluate_with(occasion, *device_, connections);
+        if (connections.candidate_stays && report.passed()) {
+          kept_.candidate = std::move(connections.candidate);
+        }
       }
     } catch (const std::exception& error) {
       report.failure = error.what();
@@ -192,8 +205,12 @@ class Referee {
 
 Fields referee_request(const Candidate& candidate, const EvaluateOptions& options,
                        const Lent& lent) {
-  return {"evaluate", evaluation_request(candidate, options), lent.libraries ? lent_libraries : "",
-          lent.truth_process ? lent_truth_process : ""};
+  return {"evaluate",
+          evaluation_request(candidate, options),
+          lent.libraries ? lent_libraries : "",
+          lent.truth_process ? lent_truth_process : "",
+          lent.candidate ? lent_candidate : "",
+          lent.candidate_stays ? candidate_stays : ""};
 }
 
 int run_referee_worker(const ReferenceSource& references) {

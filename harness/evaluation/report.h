@@ -39,6 +39,8 @@ struct EvaluationReport {
   std::vector<Sighting> sightings;  ///< of mode `blinding`
   /// Compiler, driver and libraries of the machine that evaluated, where that is another one.
   std::string toolchain;
+
+  bool passed() const { return failure.empty() && evaluation.status == Status::passed; }
 };
 
 boost::json::object to_json(const EvaluationReport& report);

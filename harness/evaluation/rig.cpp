@@ -87,7 +87,7 @@ Checker OwnPrograms::make_checker(const Problem& problem, const InputBuffers& in
 }
 
 Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
-         const ReferenceSource& source, const Device& opened, Connections connections,
+         const ReferenceSource& source, const Device& opened, Connections& connections,
          EvaluationReport& report, Laps& laps)
     : candidate(candidate),
       problem(problem),
@@ -104,8 +104,8 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
                                     stream)),
       sampler(inputs, tools, device.properties(), stream, checker.snapshots()),
       candidate_buffers(problem, candidate.program.workspaces, surroundings_of(options)),
-      externals(std::move(connections.externals)),
-      candidate_processes_(std::move(connections.candidate)) {
+      externals(connections.externals),
+      candidate_processes_(connections.candidate) {
   report.evaluation.target = target;
   // Where no time is kept, a throttled sample is as good as another.
   if (monitor && options.takes_times()) sampler.watch(*monitor);
@@ -116,14 +116,18 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   if (problem.program && !problem.program->draws.empty()) check_time_of_draws();
   laps.lap("referee");
 
+  // While the candidate's processes open the device.
+  if (connections.libraries) prepare_libraries(*connections.libraries);
   for (PendingRunner& process : candidate_processes_) {
     runners.push_back(connected(process));
     runners.back()->wait_at_most(&time_of_candidate);
     lend_to_candidate(*runners.back());
   }
   laps.lap("runners");
-  if (!connections.libraries) return;
-  libraries = connected(*connections.libraries);
+}
+
+void Rig::prepare_libraries(PendingRunner& process) {
+  libraries = connected(process);
   measure_matrix_rate();
   if (options.mode != Mode::noise) {
     library_buffers.emplace(problem, std::vector<Workspace>{}, Surroundings::hole);

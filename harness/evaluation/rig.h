@@ -31,6 +31,8 @@ namespace rekernel {
 struct Connections {
   /// Two for a verdict: neither has what the other one may have left.
   std::vector<PendingRunner> candidate;
+  /// They are left as they were found where the candidate passes, for its next evaluation.
+  bool candidate_stays = false;
   PendingRunner* libraries = nullptr;  ///< null where no library is needed
   /// To the process of the program that gives the truth; null where a definition does.
   Channel* truth = nullptr;
@@ -62,9 +64,9 @@ struct OwnPrograms {
 /// libraries with their memory lent to them. No code of the candidate's is loaded yet.
 class Rig {
  public:
-  /// Throws SetupFailure. All but the connections must outlive it.
+  /// Throws SetupFailure. All must outlive it.
   Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptions& options,
-      const ReferenceSource& source, const Device& device, Connections connections,
+      const ReferenceSource& source, const Device& device, Connections& connections,
       EvaluationReport& report, Laps& laps);
 
   void lend_to_candidate(RemoteRunner& runner);
@@ -102,16 +104,17 @@ class Rig {
   std::int64_t matrix_rate = 0;  ///< FP16 operations per second of the best library product
   std::vector<ReferenceState> references;
   std::vector<Subject> reference_subjects;  ///< of `references`
-  std::vector<std::array<FileDescriptor, 2>> externals;
+  std::vector<std::array<FileDescriptor, 2>>& externals;
 
  private:
   RemoteRunner* connected(PendingRunner& process) const;
   SubjectBuffers& buffers_of_libraries();
   void check_time_of_draws();
+  void prepare_libraries(PendingRunner& process);
   void measure_matrix_rate();
   void prepare_references();
 
-  std::vector<PendingRunner> candidate_processes_;
+  std::vector<PendingRunner>& candidate_processes_;
 };
 
 /// How many processes for the candidate an evaluation needs.

@@ -4,7 +4,6 @@
 #include <boost/json.hpp>
 #include <cctype>
 #include <cmath>
-#include <cstring>
 #include <sstream>
 #include <stdexcept>
 
@@ -116,20 +115,11 @@ Result<Answer> read_answer(const std::string& line, const std::string& where) {
 Error ended(const ChildOutcome& outcome, const ImportRequest& request, const std::string& where) {
   const std::string words =
       outcome.last_words.empty() ? "" : ": " + one_line(outcome.last_words, longest_line);
-  switch (outcome.end) {
-    case ChildOutcome::End::deadline:
-      return {where + ": not traced within " + std::to_string(request.deadline.count()) +
-              " s (--deadline gives more)"};
-    case ChildOutcome::End::signalled:
-      return {where + ": the tracing program died of " + ::strsignal(outcome.code) + words};
-    case ChildOutcome::End::result_too_long:
-      return {where + ": the tracing program's answer is too long"};
-    case ChildOutcome::End::exited:
-    case ChildOutcome::End::stopped:
-      break;
+  if (outcome.end == ChildOutcome::End::deadline) {
+    return {where + ": not traced within " + std::to_string(request.deadline.count()) +
+            " s (--deadline gives more)"};
   }
-  return {where + ": the tracing program ended with status " + std::to_string(outcome.code) +
-          words};
+  return {where + ": the tracing program " + how_it_ended(outcome) + words};
 }
 
 Result<Answer> traced(const json::object& question, const ImportRequest& request) {

@@ -41,6 +41,8 @@ class Channel {
   Result<Message> receive(std::optional<Clock::time_point> deadline = std::nullopt);
 
   bool is_open() const { return socket_.is_open(); }
+  /// For somebody else who goes on with the conversation.
+  FileDescriptor release() { return std::move(socket_); }
 
   /// Whether the other side hung up. What it sent before may still be there to be received.
   bool is_hung_up() const;

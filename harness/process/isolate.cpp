@@ -281,6 +281,22 @@ class Supervision {
 
 }  // namespace
 
+std::string how_it_ended(const ChildOutcome& outcome) {
+  switch (outcome.end) {
+    case ChildOutcome::End::signalled:
+      return std::string("died of ") + ::strsignal(outcome.code);
+    case ChildOutcome::End::exited:
+      return "ended with status " + std::to_string(outcome.code);
+    case ChildOutcome::End::deadline:
+      return "did not end by its deadline";
+    case ChildOutcome::End::result_too_long:
+      return "printed without end";
+    case ChildOutcome::End::stopped:
+      break;
+  }
+  return "was stopped";
+}
+
 Result<ChildOutcome> run_child(const ChildCommand& command) {
   ::signal(SIGPIPE, SIG_IGN);  // a child that dies early must not take us along
   Result<Child> child = start(command);

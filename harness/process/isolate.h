@@ -51,6 +51,10 @@ struct ChildOutcome {
   std::string last_words;  ///< the last line of standard error, as one_line() has it
 };
 
+/// What follows the name of a child that ended: "died of Segmentation fault", "ended with status
+/// 3".
+std::string how_it_ended(const ChildOutcome& outcome);
+
 /// The descriptors on which a child finds its result pipe and what else it inherits.
 inline constexpr int result_descriptor = 3;
 inline constexpr int first_inherited_descriptor = 4;

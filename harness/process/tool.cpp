@@ -1,6 +1,5 @@
 #include "harness/process/tool.h"
 
-#include <cstring>
 #include <limits>
 
 #include "harness/process/isolate.h"
@@ -25,27 +24,13 @@ Result<ToolOutcome> run_tool(const ToolCommand& tool) {
   ToolOutcome outcome;
   outcome.output = std::move(child->result);
   outcome.last_words = std::move(child->last_words);
-  std::string instead;
-  switch (child->end) {
-    case ChildOutcome::End::exited:
-      outcome.exit_status = child->code;
-      instead = "it ended with status " + std::to_string(child->code);
-      break;
-    case ChildOutcome::End::signalled:
-      instead = std::string("it died of ") + ::strsignal(child->code);
-      break;
-    case ChildOutcome::End::deadline:
-      outcome.late = true;
-      instead = "it did not end within " + std::to_string(tool.deadline.count() / 1000) + " s";
-      break;
-    case ChildOutcome::End::result_too_long:
-      instead = "it printed without end";
-      break;
-    case ChildOutcome::End::stopped:
-      instead = "it was stopped";
-      break;
+  if (child->end == ChildOutcome::End::exited) outcome.exit_status = child->code;
+  outcome.late = child->end == ChildOutcome::End::deadline;
+  if (!outcome.last_words.empty()) return outcome;
+  outcome.last_words = "it " + how_it_ended(*child);
+  if (outcome.late) {
+    outcome.last_words += " of " + std::to_string(tool.deadline.count() / 1000) + " s";
   }
-  if (outcome.last_words.empty()) outcome.last_words = instead;
   return outcome;
 }
 

@@ -38,6 +38,7 @@ EvaluateOptions options_of(const Task& task, int device) {
     options.stress = false;  // they decide on a badge, and it gives none
   }
   if (task.tier == Tier::timed) options.samples = task.samples;
+  options.other_sizes = task.other_sizes;
   options.references = references_of(task);
   return options;
 }

@@ -121,6 +121,10 @@ Task read_task(JsonReader& reader) {
   if (auto samples = reader.optional("samples")) {
     task.samples = static_cast<int>(samples->integer(10, max_samples));
   }
+  if (auto sizes = reader.optional("other_sizes")) {
+    task.other_sizes = sizes->boolean();
+    if (task.tier != Tier::timed) sizes->fail("only tier timed judges at other sizes");
+  }
   if (auto tokens = reader.optional("text_tokens")) {
     task.text_tokens = static_cast<int>(tokens->integer(0, max_text_tokens));
   }
@@ -147,6 +151,7 @@ std::string task_text(const Task& task) {
   if (!task.target.empty()) text["target"] = task.target;
   text["references"] = task.all_references ? "all" : "headline";
   text["samples"] = task.samples;
+  if (!task.other_sizes) text["other_sizes"] = false;
   text["text_tokens"] = task.text_tokens;
   if (task.profile) text["profile"] = true;
   text["record"] = task.record;

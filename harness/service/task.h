@@ -35,6 +35,7 @@ struct Task {
   std::string target;           ///< of tier `compile`: "sm_90a"; empty: the service chooses
   bool all_references = false;  ///< times every library configuration, not the headline alone
   int samples = 60;             ///< timed samples, 10 to 10000
+  bool other_sizes = true;      ///< of tier `timed`: a plan in axes is judged there for `any_size`
   int text_tokens = 400;        ///< budget of the text for a model, 0 to 100000; 0: no text
   bool profile = false;         ///< of tier `timed`: what a profiler says stands in the answer
   bool record = false;          ///< the whole record of the evaluation stands in the answer

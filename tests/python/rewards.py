@@ -87,7 +87,7 @@ def evaluate(log, numbers, kernels, client, reward, until):
         if time.monotonic() > until:
             return
         problem, kind, body = drawn(number, kernels)
-        answer = client.evaluate(tier="timed", fresh=True, **body)
+        answer = client.evaluate(tier="timed", fresh=True, other_sizes=False, **body)
         if not answer.is_verdict:
             print(f"{number} ({problem}, {kind}): {answer.kind}: {answer.message}", file=sys.stderr)
             return
@@ -96,7 +96,7 @@ def evaluate(log, numbers, kernels, client, reward, until):
                  "median_ns": answer.median_ns if answer.passed else None, "reward": reward(answer),
                  "judge": by["judge"], "device": by["device"]})
 
-    with ThreadPoolExecutor(8) as clients:
+    with ThreadPoolExecutor(16) as clients:
         list(clients.map(one, numbers))
 
 

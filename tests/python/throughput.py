@@ -1,9 +1,14 @@
 """Verdicts an hour of a service with GPUs, and how long one takes when nothing else waits.
 
-The candidates are those of the eight published problems, equally often: the fastest committed kernel, as results/h200
-has it, and what `rekernel new` writes. Each body differs by a comment, so that no answer is a kept one.
+The candidates are those of the eight published problems, equally often: the committed kernels, and what `rekernel new`
+writes. Each body differs by a comment, so that no answer is a kept one.
 
-throughput.py [--tier timed] [--clients 8] [--seconds 60] [--alone 16] [--gpus all] [--log FILE]
+throughput.py [--tier timed] [--own-sizes] [--alone 14] [--clients 14] [--rounds 2] [--gpus all]
+              [--log FILE]
+
+Contexts and the libraries' choices are made before anything counts. Then some are asked for alone, one after the other,
+and then clients ask for whole rounds of all. --own-sizes leaves out the other sizes at which plans in axes are judged. A
+line of the log is an answer, with the whole record of its evaluation.
 """
 
 import argparse
@@ -16,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from running_service import ROOT, RunningService
@@ -45,28 +51,29 @@ def slow(problem, folder):
     return candidate(next(path.parent for path in (folder / problem).rglob("kernel.json")))
 
 
-def candidates(folder):
+def candidates(folder, options):
     """(name, body) of all candidates."""
+    fields = {"tier": options.tier, "record": options.log is not None}
+    if options.own_sizes:
+        fields["other_sizes"] = False
     bodies = []
-    for problem, kernel in fastest().items():
-        bodies.append((f"{problem}/{kernel.name}", {"problem": problem, **candidate(kernel)}))
-        bodies.append((f"{problem}/slow", {"problem": problem, **slow(problem, folder)}))
+    for problem in sorted(path.stem for path in (ROOT / "ops/problems/published").glob("*.json")):
+        for kernel in sorted((ROOT / "generated" / problem).glob("*/kernel.json")):
+            bodies.append((f"{problem}/{kernel.parent.name}", {**fields, "problem": problem, **candidate(kernel.parent)}))
+        bodies.append((f"{problem}/slow", {**fields, "problem": problem, **slow(problem, folder)}))
     return bodies
 
 
 class Load:
-    def __init__(self, client, bodies, tier, log):
-        self.client, self.tier, self.log = client, tier, log
-        self.numbers, self.bodies = itertools.count(), bodies
+    def __init__(self, client, log):
+        self.client, self.log, self.numbers = client, log, itertools.count()
         self.lock, self.statuses, self.seconds = threading.Lock(), Counter(), []
 
-    def ask(self):
-        with self.lock:
-            number = next(self.numbers)
-        name, body = self.bodies[number % len(self.bodies)]
-        body = dict(body, source=f"{body['source']}\n// {os.getpid()}.{number}\n")
+    def ask(self, named):
+        name, body = named
+        body = dict(body, source=f"{body['source']}\n// {os.getpid()}.{next(self.numbers)}\n")
         begun = time.monotonic()
-        answer = self.client.evaluate(tier=self.tier, **body)
+        answer = self.client.evaluate(**body)
         seconds = time.monotonic() - begun
         with self.lock:
             self.seconds.append(seconds)
@@ -75,17 +82,14 @@ class Load:
                 row = {"candidate": name, "seconds": round(seconds, 3), "answer": answer.body}
                 self.log.write(json.dumps(row) + "\n")
 
-    def until(self, moment):
-        while time.monotonic() < moment:
-            self.ask()
-
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tier", default="timed", choices=("compile", "correct", "timed"))
-    parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--alone", type=int, default=16, help="evaluations one after the other, before the load")
+    parser.add_argument("--own-sizes", action="store_true")
+    parser.add_argument("--alone", type=int, default=14, help="evaluations one after the other, before the load")
+    parser.add_argument("--clients", type=int, default=14)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--gpus", default="all")
     parser.add_argument("--log", help="a line of JSON for each answer")
     options = parser.parse_args()
@@ -94,24 +98,20 @@ def main():
         RunningService(folder, ("--gpus", options.gpus), judge=()) as service,
         open(options.log or os.devnull, "w", encoding="utf-8") as log,
     ):
-        bodies = candidates(Path(folder))
-        load = Load(service.client(), bodies, options.tier, log)
-        for _ in bodies:  # what is made once: contexts, the libraries' choices
-            load.ask()
-        load.seconds.clear()
-        for _ in range(options.alone):
-            load.ask()
-        alone, load.seconds = load.seconds, []
-        load.statuses.clear()
-        begun = time.monotonic()
-        clients = [threading.Thread(target=load.until, args=(begun + options.seconds,)) for _ in range(options.clients)]
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
-        wall = time.monotonic() - begun
-    if alone:
-        print(f"alone: median {statistics.median(alone):.2f} s, longest {max(alone):.2f} s, of {len(alone)}")
+        bodies = candidates(Path(folder), options)
+        with ThreadPoolExecutor(options.clients) as clients:
+            warm = Load(service.client(), None)
+            list(clients.map(warm.ask, [one for one in bodies if one[0].endswith("/slow")]))
+            alone = Load(service.client(), log)
+            for number in range(options.alone):
+                alone.ask(bodies[number * len(bodies) // options.alone])
+            load = Load(service.client(), log)
+            begun = time.monotonic()
+            list(clients.map(load.ask, bodies * options.rounds))
+            wall = time.monotonic() - begun
+    if alone.seconds:
+        print(f"alone: median {statistics.median(alone.seconds):.2f} s, longest {max(alone.seconds):.2f} s, "
+              f"of {len(alone.seconds)}")
     count = len(load.seconds)
     print(f"{options.tier}: {count} answers in {wall:.1f} s, {count / wall * 3600:.0f} an hour; {dict(load.statuses)}")
 

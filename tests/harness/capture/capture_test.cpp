@@ -201,7 +201,7 @@ TEST_F(CapturedProgram, MustNotEndBeforeItsTime) {
   EXPECT_EQ(complaint("import sys\nsys.exit(3)\n"),
             "the program ended itself while it was loaded (status 3)");
   EXPECT_EQ(complaint("import os\nos._exit(0)\n"), "ended early without an answer");
-  EXPECT_EQ(complaint("import os\nos._exit(7)\n"), "ended early with status 7");
+  EXPECT_EQ(complaint("import os\nos._exit(7)\n"), "ended with status 7");
   EXPECT_EQ(complaint("import os\nos.abort()\n"), "died of Aborted");
 }
 

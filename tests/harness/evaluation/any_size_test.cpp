@@ -62,28 +62,22 @@ class AnySize : public ::testing::Test {
   std::atomic<int> compiled = 0;
 };
 
-TEST_F(AnySize, IsAskedOfPlansInAxesThatPassed) {
-  EXPECT_TRUE(asks_for_other_sizes(candidate, options, own));
+TEST_F(AnySize, IsAskedOfPlansInAxes) {
+  EXPECT_TRUE(may_ask_for_other_sizes(candidate, options));
   for (const Mode mode : {Mode::errors, Mode::noise, Mode::blinding, Mode::sizes, Mode::once}) {
     EvaluateOptions other = options;
     other.mode = mode;
-    EXPECT_FALSE(asks_for_other_sizes(candidate, other, own));
+    EXPECT_FALSE(may_ask_for_other_sizes(candidate, other));
   }
   EvaluateOptions shared = options;
   shared.shared_gpu = true;
-  EXPECT_FALSE(asks_for_other_sizes(candidate, shared, own));
+  EXPECT_FALSE(may_ask_for_other_sizes(candidate, shared));
   EvaluateOptions without = options;
   without.other_sizes = false;
-  EXPECT_FALSE(asks_for_other_sizes(candidate, without, own));
-  EvaluationReport wrong = own;
-  wrong.evaluation.status = Status::wrong_result;
-  EXPECT_FALSE(asks_for_other_sizes(candidate, options, wrong));
-  EvaluationReport failed = own;
-  failed.failure = "no GPU";
-  EXPECT_FALSE(asks_for_other_sizes(candidate, options, failed));
+  EXPECT_FALSE(may_ask_for_other_sizes(candidate, without));
   Candidate of_numbers = candidate;
   of_numbers.written.clear();
-  EXPECT_FALSE(asks_for_other_sizes(of_numbers, options, own));
+  EXPECT_FALSE(may_ask_for_other_sizes(of_numbers, options));
 }
 
 TEST_F(AnySize, IsGivenWhereAllIsRight) {

@@ -28,13 +28,15 @@ struct OneCase {
     candidate = *std::move(loaded);
     options.startup_deadline = std::chrono::seconds(20);
     compiled.set_value(CompileOutcome{std::nullopt, Status::compile_failed, "none"});
-    Result<RunnerProcess> started = RunnerProcess::start(absent_gpu(), std::chrono::seconds(60));
+    Result<RunnerProcess> started =
+        RunnerProcess::start_opening(absent_gpu(), std::chrono::seconds(60));
     if (!started) throw std::runtime_error(started.error().message);
     runner = std::move(*started);
   }
   Judges::Answer judged_by(Judges& judges) {
     options.mode = EvaluateOptions::Mode::diagnosis;
-    return judges.evaluate({candidate, options, compiled.get_future().share(), {&runner}, {}});
+    return judges.evaluate(
+        {candidate, options, compiled.get_future().share(), {&runner}, {}, false});
   }
   Candidate candidate;
   EvaluateOptions options;

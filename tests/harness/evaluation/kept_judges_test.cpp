@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -32,21 +33,40 @@ std::string own_digits() {
 }
 const std::string uuid = "0123456789abcdef0123" + own_digits();
 
-/// What the stand-in says of itself.
+/// What the stand-in says of itself and of the processes that came for the candidate.
 struct Judge {
   pid_t process = 0;
   int evaluations = 0;
   std::string preparation;
+  std::set<pid_t> runners;
 };
 
 Judge judge_of(const EvaluationReport& report) {
   EXPECT_EQ(report.failure, "");
   EXPECT_EQ(report.evaluation.status, Status::wrong_result) << report.evaluation.message;
   Judge judge;
-  std::istringstream(report.evaluation.message) >> judge.process >> judge.evaluations >>
-      judge.preparation;
+  std::istringstream words(report.evaluation.message);
+  words >> judge.process >> judge.evaluations >> judge.preparation;
+  for (pid_t runner = 0; words >> runner;) judge.runners.insert(runner);
   EXPECT_GT(judge.process, 0) << report.evaluation.message;
   return judge;
+}
+
+/// The processes for candidates that are there now.
+std::set<pid_t> runners() {
+  std::set<pid_t> found;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child = 0; children >> child;) {
+      std::ifstream command("/proc/" + std::to_string(child) + "/cmdline");
+      std::string program;
+      std::string name;
+      std::getline(command, program, '\0');
+      std::getline(command, name, '\0');
+      if (name == "runner-worker") found.insert(child);
+    }
+  }
+  return found;
 }
 
 bool is_there(pid_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
@@ -111,6 +131,25 @@ TEST_F(KeptJudges, ServeOneEvaluationAfterTheOtherAndEndWithTheLauncher) {
   EXPECT_TRUE(GpuLock::acquire(uuid, Clock::now(), nullptr));
 }
 
+TEST_F(KeptJudges, HaveTheNextCandidatesProcessesStartedAheadOnceTheyServedAgain) {
+  const Judge first = judge_of(evaluate());
+  EXPECT_EQ(first.runners.size(), 2u);
+  EXPECT_EQ(runners(), std::set<pid_t>());
+  const Judge second = judge_of(evaluate());
+  std::set<pid_t> ahead;
+  const auto end = Clock::now() + 10s;
+  while (ahead.size() < 2 && Clock::now() < end) ahead = runners();  // they are about to start
+  EXPECT_EQ(ahead.size(), 2u);
+  for (const pid_t ended : second.runners) EXPECT_FALSE(ahead.contains(ended));
+  EXPECT_EQ(judge_of(evaluate()).runners, ahead);
+  // Others wait for no lock, and there may be many of them.
+  EXPECT_EQ(judge_of(evaluate(Behaviour::goes_on, EvaluateOptions::Mode::errors)).runners.size(),
+            2u);
+  EXPECT_EQ(runners(), std::set<pid_t>());
+  launcher.reset();
+  EXPECT_EQ(runners(), std::set<pid_t>());
+}
+
 TEST_F(KeptJudges, BeginBeforeTheFirstCandidateWhereOneIsExpected) {
   launcher->prepare(0);
   const Judge judge = judge_of(evaluate());
@@ -163,10 +202,12 @@ TEST_F(KeptJudges, JudgeACandidateInAxesAtOtherSizesToo) {
   ASSERT_TRUE(right.evidence);
   int timed = 0;
   for (const SizeResult& one : right.evidence->other_sizes) {
-    // The stand-in saw these sizes.
+    // Sizes that are not timed are judged in the processes of the verdict, others in fresh ones.
+    if (one.median_ns != 0) ++timed;
+    EXPECT_EQ(one.tolerance_share, 1 + timed);
     if (one.median_ns == 0) continue;
+    // The stand-in saw these sizes.
     EXPECT_EQ(one.median_ns, one.sizes.at("columns"));
-    ++timed;
   }
   EXPECT_EQ(timed, 3);
   const Evaluation wrong = evaluate(Behaviour::passes_at_own_sizes).evaluation;

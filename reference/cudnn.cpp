@@ -53,17 +53,24 @@ std::string CudnnApi::describe(cudnnStatus_t status) const {
   return text;
 }
 
-Result<std::shared_ptr<const Cudnn>> Cudnn::open() {
+Result<std::shared_ptr<const Cudnn>> Cudnn::open(const Device& device) {
+  std::shared_ptr<void>& kept = device.kept("cuDNN");
+  if (kept) return std::static_pointer_cast<const Cudnn>(kept);
   Result<const CudnnApi*> api = load_cudnn();
   if (!api) return api.error();
   cudnnHandle_t handle = nullptr;
   if (cudnnStatus_t status = (*api)->cudnnCreate(&handle); status != CUDNN_STATUS_SUCCESS) {
     return Error{"cudnnCreate: " + (*api)->describe(status)};
   }
-  return std::shared_ptr<const Cudnn>(new Cudnn(**api, handle));
+  const std::shared_ptr<Cudnn> cudnn(new Cudnn(**api, handle));
+  kept = cudnn;
+  return std::shared_ptr<const Cudnn>(cudnn);
 }
 
-Cudnn::~Cudnn() { api_.cudnnDestroy(handle_); }
+Cudnn::~Cudnn() {
+  plans_.clear();
+  api_.cudnnDestroy(handle_);
+}
 
 void Cudnn::set_stream(CUstream stream) const {
   check(api_.cudnnSetStream(handle_, stream), "cudnnSetStream");

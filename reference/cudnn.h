@@ -3,6 +3,7 @@
 #include <cudnn.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -46,10 +47,13 @@ struct CudnnApi {
 /// Loads cuDNN on first use; the error says that it was not found, or what it lacks.
 Result<const CudnnApi*> load_cudnn();
 
-/// A cuDNN handle on the current context. Shared by the plans that run on it.
+struct BuiltPlan;
+
+/// A cuDNN handle on a device's context, which must be current. Shared by the plans that run on it.
 class Cudnn {
  public:
-  static Result<std::shared_ptr<const Cudnn>> open();
+  /// The device's handle, which it keeps.
+  static Result<std::shared_ptr<const Cudnn>> open(const Device& device);
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
@@ -59,12 +63,15 @@ class Cudnn {
   void set_stream(CUstream stream) const;
   /// Throws std::runtime_error with the library's message.
   void check(cudnnStatus_t status, const char* what) const;
+  /// Plans that were made on this handle and may be run again, on other buffers.
+  std::map<std::string, std::shared_ptr<const BuiltPlan>>& plans() const { return plans_; }
 
  private:
   Cudnn(const CudnnApi& api, cudnnHandle_t handle) : api_(api), handle_(handle) {}
 
   const CudnnApi& api_;
   cudnnHandle_t handle_ = nullptr;
+  mutable std::map<std::string, std::shared_ptr<const BuiltPlan>> plans_;
 };
 
 /// Sizes as the classic interface takes them; throws std::runtime_error where one is too large.

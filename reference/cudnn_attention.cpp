@@ -121,7 +121,7 @@ void add_attention(CudnnGraph& graph, const Attention& shape, const AttentionBuf
 }  // namespace
 
 MadeReference make_library_reference(const Attention& shape, const LibraryRequest& request) {
-  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
+  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open(request.device);
   if (!cudnn) return cudnn.error();
   CudnnGraph graph({.api = &(*cudnn)->api(), .cudnn = *cudnn});
   AttentionBuffers buffers{request.at(shape.q), request.at(shape.k), request.at(shape.v),
@@ -130,16 +130,17 @@ MadeReference make_library_reference(const Attention& shape, const LibraryReques
   add_attention(graph, shape, buffers);
   graph.seal();
 
+  const std::string key = engine_key(request.id, request.problem, request.device.properties().name,
+                                     (*cudnn)->api().version());
+
   EngineSearch search;
   search.offers = [&]() { return engine_offers(graph, Math::any, "attention"); };
   search.make = [&](const boost::json::object& choice) -> MadeReference {
     Result<EngineConfiguration> engine = EngineConfiguration::from_json(choice);
     if (!engine) return engine.error();
-    return graph.plan(*engine);
+    return graph.plan(*engine, key);
   };
-  return make_fastest(engine_key(request.id, request.problem, request.device.properties().name,
-                                 (*cudnn)->api().version()),
-                      search, request.device);
+  return make_fastest(key, search, request.device);
 }
 
 }  // namespace rekernel

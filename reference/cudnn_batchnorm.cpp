@@ -32,7 +32,7 @@ std::shared_ptr<DeviceBuffer> neutral_parameters(std::int64_t channels) {
 }  // namespace
 
 MadeReference make_library_reference(const BatchNorm& norm, const LibraryRequest& request) {
-  Result<std::shared_ptr<const Cudnn>> opened = Cudnn::open();
+  Result<std::shared_ptr<const Cudnn>> opened = Cudnn::open(request.device);
   if (!opened) return opened.error();
   const std::shared_ptr<const Cudnn> cudnn = *opened;
   const std::int64_t images = norm.of_instances ? 1 : norm.batch;

@@ -137,12 +137,15 @@ std::vector<std::unique_ptr<Runnable>> later_steps(const BoundConvolution& conv,
 }  // namespace
 
 MadeReference make_library_reference(const Convolution& shape, const LibraryRequest& request) {
-  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
+  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open(request.device);
   if (!cudnn) return cudnn.error();
   const Math math = request.id == "cudnn_tf32" ? Math::tf32 : Math::fp32;
   const BoundConvolution conv = bound(shape, request, *cudnn);
   const CUdeviceptr output = request.at(shape.y);
   const bool has_more = conv.bias != 0 || conv.shape.relu;
+
+  const std::string key = engine_key(request.id, request.problem, request.device.properties().name,
+                                     (*cudnn)->api().version());
 
   EngineSearch search;
   search.offers = [&]() -> Result<std::vector<boost::json::object>> {
@@ -165,7 +168,8 @@ MadeReference make_library_reference(const Convolution& shape, const LibraryRequ
     const boost::json::value* variant = choice.if_contains("variant");
     const bool fused = variant && *variant == "fused";
     return guarded([&]() -> MadeReference {
-      MadeReference plan = convolution_graph(conv, fused).plan(*engine);
+      MadeReference plan =
+          convolution_graph(conv, fused).plan(*engine, key + (fused ? " | fused" : ""));
       if (!plan) return plan.error();
       std::vector<std::unique_ptr<Runnable>> steps;
       steps.push_back(std::move(*plan));
@@ -174,9 +178,7 @@ MadeReference make_library_reference(const Convolution& shape, const LibraryRequ
           std::make_unique<Sequence>(std::move(steps), name_of(conv, fused)));
     });
   };
-  return make_fastest(engine_key(request.id, request.problem, request.device.properties().name,
-                                 (*cudnn)->api().version()),
-                      search, request.device);
+  return make_fastest(key, search, request.device);
 }
 
 }  // namespace rekernel

@@ -17,7 +17,7 @@ struct Classic {
 
 Result<Classic> open_classic(const std::string& x, const std::string& y,
                              const LibraryRequest& request) {
-  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
+  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open(request.device);
   if (!cudnn) return cudnn.error();
   return Classic{*cudnn, reinterpret_cast<const void*>(request.at(x)),
                  reinterpret_cast<void*>(request.at(y))};

@@ -11,6 +11,8 @@ namespace {
 
 /// Device memory comes from the driver's allocator, which aligns to more than any engine asks for.
 constexpr std::int64_t buffer_alignment = 16;
+/// Kept by a handle; one that has more of them begins again.
+constexpr std::size_t most_kept_plans = 64;
 
 std::vector<std::int64_t> packed_strides(const std::vector<std::int64_t>& extents) {
   std::vector<std::int64_t> strides(extents.size(), 1);
@@ -21,9 +23,9 @@ std::vector<std::int64_t> packed_strides(const std::vector<std::int64_t>& extent
 /// A finalized plan, its workspace and the buffers that it runs on.
 class CudnnPlan : public Runnable {
  public:
-  CudnnPlan(std::shared_ptr<const Cudnn> cudnn, BuiltPlan plan, BackendDescriptor variant,
-            DeviceBuffer workspace, std::vector<std::shared_ptr<const void>> owned,
-            std::string name)
+  CudnnPlan(std::shared_ptr<const Cudnn> cudnn, std::shared_ptr<const BuiltPlan> plan,
+            BackendDescriptor variant, DeviceBuffer workspace,
+            std::vector<std::shared_ptr<const void>> owned, std::string name)
       : cudnn_(std::move(cudnn)),
         plan_(std::move(plan)),
         variant_(std::move(variant)),
@@ -34,14 +36,14 @@ class CudnnPlan : public Runnable {
   void enqueue(CUstream stream) override {
     cudnn_->set_stream(stream);
     cudnn_->check(
-        cudnn_->api().cudnnBackendExecute(cudnn_->handle(), plan_.plan.get(), variant_.get()),
+        cudnn_->api().cudnnBackendExecute(cudnn_->handle(), plan_->plan.get(), variant_.get()),
         "cudnnBackendExecute");
   }
   std::string details() const override { return name_; }
 
  private:
   std::shared_ptr<const Cudnn> cudnn_;  // first: descriptors go before the handle
-  BuiltPlan plan_;
+  std::shared_ptr<const BuiltPlan> plan_;
   BackendDescriptor variant_;
   DeviceBuffer workspace_;
   std::vector<std::shared_ptr<const void>> owned_;  // the variant pack points at these
@@ -544,11 +546,23 @@ Result<Ok> CudnnGraph::try_plan(const EngineConfiguration& engine) const {
   });
 }
 
-Result<std::unique_ptr<Runnable>> CudnnGraph::plan(const EngineConfiguration& engine) const {
+std::shared_ptr<const BuiltPlan> CudnnGraph::kept_plan(const EngineConfiguration& engine,
+                                                       const std::string& name) const {
+  auto& plans = target_.cudnn->plans();
+  const std::string whole = name + " | " + engine.name();
+  if (const auto found = plans.find(whole); found != plans.end()) return found->second;
+  const auto built = std::make_shared<const BuiltPlan>(build_plan(engine));
+  if (plans.size() >= most_kept_plans) plans.clear();
+  plans.emplace(whole, built);
+  return built;
+}
+
+Result<std::unique_ptr<Runnable>> CudnnGraph::plan(const EngineConfiguration& engine,
+                                                   const std::string& name) const {
   return guarded([&]() -> Result<std::unique_ptr<Runnable>> {
-    BuiltPlan built = build_plan(engine);
+    std::shared_ptr<const BuiltPlan> built = kept_plan(engine, name);
     const std::int64_t workspace_bytes =
-        built.plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+        built->plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
     DeviceBuffer workspace;
     if (workspace_bytes > 0) workspace = DeviceBuffer(workspace_bytes);
 

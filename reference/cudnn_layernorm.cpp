@@ -59,7 +59,7 @@ CudnnGraph layer_norm_graph(const std::shared_ptr<const Cudnn>& cudnn, const Lay
 }  // namespace
 
 MadeReference make_library_reference(const LayerNorm& shape, const LibraryRequest& request) {
-  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
+  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open(request.device);
   if (!cudnn) return cudnn.error();
   const BoundLayerNorm norm{.batch = shape.rows,
                             .features = shape.columns,
@@ -69,6 +69,9 @@ MadeReference make_library_reference(const LayerNorm& shape, const LibraryReques
                             .bias = request.at(shape.bias),
                             .y = request.at(shape.y)};
   const auto statistics = std::make_shared<DeviceBuffer>(2 * sizeof(float) * norm.batch);
+
+  const std::string key = engine_key(request.id, request.problem, request.device.properties().name,
+                                     (*cudnn)->api().version());
 
   EngineSearch search;
   search.offers = [&]() -> Result<std::vector<boost::json::object>> {
@@ -97,7 +100,8 @@ MadeReference make_library_reference(const LayerNorm& shape, const LibraryReques
       if (!variant || *variant != form.name) continue;
       return guarded([&]() -> Result<std::unique_ptr<Runnable>> {
         Result<std::unique_ptr<Runnable>> plan =
-            layer_norm_graph(*cudnn, form, norm, statistics->get()).plan(*engine);
+            layer_norm_graph(*cudnn, form, norm, statistics->get())
+                .plan(*engine, key + " | " + form.name);
         if (!plan) return plan.error();
         std::vector<std::unique_ptr<Runnable>> steps;
         steps.push_back(std::make_unique<WithMemory>(std::move(*plan), statistics));
@@ -106,9 +110,7 @@ MadeReference make_library_reference(const LayerNorm& shape, const LibraryReques
     }
     return Error{"unknown form of layer norm"};
   };
-  return make_fastest(engine_key(request.id, request.problem, request.device.properties().name,
-                                 (*cudnn)->api().version()),
-                      search, request.device);
+  return make_fastest(key, search, request.device);
 }
 
 }  // namespace rekernel

@@ -50,7 +50,7 @@ std::unique_ptr<Runnable> pooling_call(const std::shared_ptr<const Cudnn>& cudnn
 }
 
 MadeReference make_library_reference(const Pooling& pooling, const LibraryRequest& request) {
-  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
+  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open(request.device);
   if (!cudnn) return cudnn.error();
   return pooling_call(*cudnn, pooling, request.at(pooling.x), request.at(pooling.y));
 }

@@ -57,7 +57,7 @@ std::unique_ptr<Runnable> softmax_call(const std::shared_ptr<const Cudnn>& cudnn
 }  // namespace
 
 MadeReference make_library_reference(const Softmax& softmax, const LibraryRequest& request) {
-  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open();
+  Result<std::shared_ptr<const Cudnn>> cudnn = Cudnn::open(request.device);
   if (!cudnn) return cudnn.error();
   const SoftmaxBuffers buffers{.x = request.at(softmax.x),
                                .y = request.at(softmax.y),

@@ -116,14 +116,13 @@ Rig::Rig(const Candidate& candidate, const Problem& problem, const EvaluateOptio
   if (problem.program && !problem.program->draws.empty()) check_time_of_draws();
   laps.lap("referee");
 
-  // While the candidate's processes open the device.
-  if (connections.libraries) prepare_libraries(*connections.libraries);
   for (PendingRunner& process : candidate_processes_) {
     runners.push_back(connected(process));
     runners.back()->wait_at_most(&time_of_candidate);
     lend_to_candidate(*runners.back());
   }
   laps.lap("runners");
+  if (connections.libraries) prepare_libraries(*connections.libraries);
 }
 
 void Rig::prepare_libraries(PendingRunner& process) {

@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -92,10 +93,15 @@ class Device {
   static Result<Device> open(int ordinal = 0);
   const DeviceProperties& properties() const { return properties_; }
   void make_current() const;
+  /// What a library keeps as long as the context is open, by the library's name; null at first.
+  std::shared_ptr<void>& kept(const std::string& library) const { return (*kept_)[library]; }
 
  private:
+  using Kept = std::map<std::string, std::shared_ptr<void>>;
+
   CUdevice handle_ = 0;
   std::shared_ptr<CUctx_st> context_;
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();  ///< goes before the context
   DeviceProperties properties_;
 };
 

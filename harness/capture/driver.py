@@ -22,7 +22,6 @@ TURN = 4  # the descriptor on which the GPU is asked for
 WARM_UP_CALLS = 3
 MOST_ATTEMPTS = 3  # to keep outputs apart from what was in their memory before
 LONGEST_LINE = 400
-ALLOCATION = 512  # bytes, to a multiple of which PyTorch rounds
 SMALLEST_ALONE = 10 << 20  # bytes, from which on it gives a tensor memory of its own
 SHORT_HEAD = 80  # of a line that is too long
 
@@ -251,25 +250,37 @@ class PlainFunction:
         return self.function(**values)
 
 
-class InRowMajorOrder:
-    """An entry whose outputs lie as the problem has them: what has other strides is copied, as a part of the call."""
+class OutputsInPlace:
+    """An entry whose outputs lie as the problem has them: what has other strides is copied, as a part of the call. After
+    `copy_all`, all are, into memory that is theirs before the call begins."""
 
-    def __init__(self, torch, entry):
-        self.torch, self.entry = torch, entry
-        self.copied = False
+    def __init__(self, torch, entry, inputs):
+        self.torch, self.entry, self.inputs = torch, entry, inputs
+        self.places = None
+        self.copied = ""
+
+    def copy_all(self):
+        self.places = ()
+        self.copied = ", with a copy of its outputs"
 
     def prepare(self, values):
+        if self.places is not None:
+            self.places = self.inputs.empty_outputs()
         return self.entry.prepare(values)
 
     def call(self, values):
         result = self.entry.call(values)
         several = isinstance(result, (tuple, list))
+        if self.places is not None:
+            outputs = result if several else (result,)
+            copies = tuple(place.view(one.shape).copy_(one) for place, one in zip(self.places, outputs))
+            return copies if several else copies[0]
         return tuple(self.ordered(one) for one in result) if several else self.ordered(result)
 
     def ordered(self, output):
         if not isinstance(output, self.torch.Tensor) or output.is_contiguous():
             return output
-        self.copied = True
+        self.copied = ", with a copy into row-major order"
         return output.contiguous()
 
 
@@ -390,16 +401,17 @@ class OutputMemory:
 
     def provide(self, call):
         """Calls until no output lies in what something larger has left, each time with more free blocks of just the
-        outputs' sizes, which the allocator prefers."""
+        outputs' sizes, which the allocator prefers; whether that helped. Blocks of less than 512 bytes are alike."""
         for attempt in range(1, MOST_ATTEMPTS + 1):
             if not self.watch(call)[1]:
-                return
+                return True
             try:
                 spares = [(self.inputs.empty_outputs(), self.separators()) for _ in range(3 * attempt)]
             except self.torch.cuda.OutOfMemoryError:
-                return
+                return False
             self.kept += [between for _, between in spares]
             del spares
+        return not self.watch(call)[1]
 
     def separators(self):
         """What stays between two free blocks, so that they do not become one: large blocks are never neighbours."""
@@ -423,9 +435,9 @@ class OutputMemory:
 
 
 def lies_in_larger(place, blocks):
-    """Whether one of the blocks, in the order in which they were given out, has memory in common with an output and
-    more than that. The last one that has is the output's own."""
-    begin, end = place[0], place[0] + -(-(place[1] - place[0]) // ALLOCATION) * ALLOCATION
+    """Whether one of the blocks, of the sizes that were asked for and in the order in which they were given out, has
+    memory in common with an output and more than that. The last one that has is the output's own."""
+    begin, end = place
     common = [(first, last) for first, last in blocks if first < end and begin < last]
     return any(first < begin or end < last for first, last in common[:-1])
 
@@ -492,7 +504,7 @@ def work(request):
     module = load_program(request["program"])
     torch.set_grad_enabled(False)
     entry, name = find_entry(module, inputs, request["function"])
-    entry = InRowMajorOrder(torch, entry)
+    entry = OutputsInPlace(torch, entry, inputs)
     sets = [inputs.fresh(), inputs.fresh()]
     for _ in range(WARM_UP_CALLS):
         for values in sets:
@@ -500,7 +512,8 @@ def work(request):
             check_outputs(inputs, prepared, entry.call(prepared))
     torch.cuda.synchronize()
     memory = OutputMemory(torch, request["device"], inputs)
-    memory.provide(lambda: entry.call(prepared))
+    if not memory.provide(lambda: entry.call(prepared)):
+        entry.copy_all()
     recorder = Recorder()
     for number, values in enumerate(sets, 1):
         prepared = entry.prepare(values)
@@ -517,8 +530,7 @@ def work(request):
     prepared = entry.prepare(sets[0])
     for kind, busy in (("call_ns", False), ("device_ns", True)):
         times[kind] = [timer.sample(entry, inputs, prepared, busy) for _ in range(request["samples"])]
-    name += ", with a copy into row-major order" if entry.copied else ""
-    return {"entry": name, "torch": torch.__version__, **times}
+    return {"entry": name + entry.copied, "torch": torch.__version__, **times}
 
 
 def main():

@@ -25,6 +25,7 @@ from throughput import candidate, fastest, slow
 import rekernel
 
 SHARES = {"fast": 40, "slow": 20, "half": 15, "typo": 15, "no_such_kernel": 10}  # percent
+BENCH = ROOT / "results/h200/bench.json"
 SLOWEST_NS = 10_000_000  # slower starting points take seconds a verdict, and tell no more
 WITHIN, SHARE_WITHIN = 0.02, 0.95
 
@@ -32,7 +33,9 @@ WITHIN, SHARE_WITHIN = 0.02, 0.95
 def known_kernels(folder):
     """(fastest, slow) bodies by problem: those whose slow kernel is not too slow."""
     rows = json.loads((ROOT / "results/h200/slow.json").read_text(encoding="utf-8"))["rows"]
-    quick = {row["problem"] for row in rows if 0 < row["median_ns"] <= SLOWEST_NS}
+    has_library = {row["problem"] for row in json.loads(BENCH.read_text(encoding="utf-8"))["rows"]
+                   if any(not name.startswith("pytorch") for name in row["references"])}
+    quick = {row["problem"] for row in rows if 0 < row["median_ns"] <= SLOWEST_NS} & has_library
     chosen = {problem: fast for problem, fast in fastest().items() if problem in quick}
     return {problem: (candidate(fast), slow(problem, folder)) for problem, fast in chosen.items()}
 

@@ -83,19 +83,28 @@ class NotesOfTargets {
 }  // namespace
 
 std::vector<LaunchUse> launch_uses(const Candidate& candidate,
+                                   const std::vector<KernelResources>& kernels,
+                                   const std::string& target) {
+  std::vector<LaunchUse> uses;
+  for (std::size_t step = 0; step < candidate.program.steps.size(); ++step) {
+    const auto* launch = std::get_if<KernelLaunch>(&candidate.program.steps[step]);
+    if (!launch) continue;
+    const auto kernel =
+        std::find_if(kernels.begin(), kernels.end(),
+                     [&](const KernelResources& one) { return one.name == launch->kernel; });
+    if (kernel == kernels.end()) continue;
+    uses.push_back(use_of(*launch, *kernel, target));
+    uses.back().step = step;
+  }
+  return uses;
+}
+
+std::vector<LaunchUse> launch_uses(const Candidate& candidate,
                                    const std::vector<CompileCheck>& checks) {
   std::vector<LaunchUse> uses;
   for (const CompileCheck& check : checks) {
-    for (std::size_t step = 0; step < candidate.program.steps.size(); ++step) {
-      const auto* launch = std::get_if<KernelLaunch>(&candidate.program.steps[step]);
-      if (!launch) continue;
-      const auto kernel =
-          std::find_if(check.resources.begin(), check.resources.end(),
-                       [&](const KernelResources& one) { return one.name == launch->kernel; });
-      if (kernel == check.resources.end()) continue;
-      uses.push_back(use_of(*launch, *kernel, check.target));
-      uses.back().step = step;
-    }
+    std::ranges::move(launch_uses(candidate, check.resources, check.target),
+                      std::back_inserter(uses));
   }
   std::stable_sort(uses.begin(), uses.end(),
                    [](const LaunchUse& a, const LaunchUse& b) { return a.step < b.step; });

@@ -26,7 +26,11 @@ struct LaunchUse {
   std::string refusal;                 ///< why the chip cannot launch it; empty if it can
 };
 
-/// Of each kernel launch, for each target that the candidate was compiled for.
+/// Of each kernel launch, on the target for which its kernels were compiled.
+std::vector<LaunchUse> launch_uses(const Candidate& candidate,
+                                   const std::vector<KernelResources>& kernels,
+                                   const std::string& target);
+/// The same for each target that the candidate was compiled for.
 std::vector<LaunchUse> launch_uses(const Candidate& candidate,
                                    const std::vector<CompileCheck>& checks);
 

@@ -4,10 +4,13 @@
 #include <boost/json.hpp>
 #include <charconv>
 #include <cmath>
+#include <set>
+#include <tuple>
 
 #include "harness/base/text.h"
 #include "harness/base/utf8.h"
 #include "harness/compile/compiler_message.h"
+#include "harness/problems/catalog.h"
 #include "harness/service/text_for_model.h"
 
 namespace rekernel::service {
@@ -18,6 +21,7 @@ namespace {
 
 constexpr std::size_t most_compiler_errors = 20;
 constexpr std::size_t most_message_bytes = 16u << 10;
+constexpr std::size_t most_launches = 32;
 
 /// In whole nanoseconds and percents with four digits: Boost.JSON 1.81 does not round-trip every
 /// double.
@@ -60,6 +64,19 @@ json::object times_json(const Evaluation& evaluation) {
   return times;
 }
 
+/// The bounds that a judged output has to keep, as shares of the truth's rms where they are.
+json::object bounds_json(const Tolerance& tolerance) {
+  json::object json{{"absolute", printed("%.4g", tolerance.absolute)},
+                    {"relative", printed("%.4g", tolerance.relative)}};
+  if (tolerance.rms_error_over_rms > 0) {
+    json["rms_over_truth_rms"] = printed("%.4g", tolerance.rms_error_over_rms);
+  }
+  if (tolerance.max_error_over_rms > 0) {
+    json["max_over_truth_rms"] = printed("%.4g", tolerance.max_error_over_rms);
+  }
+  return json;
+}
+
 json::object errors_json(const ErrorStats& errors) {
   json::object json{{"max_abs", printed("%.4g", errors.max_abs)},
                     {"rms", printed("%.4g", errors.rms)},
@@ -73,6 +90,19 @@ json::object errors_json(const ErrorStats& errors) {
                              {"got", printed("%.9g", errors.first_value)}};
   }
   return json;
+}
+
+/// The first of those that take the same: captured plans may have thousands.
+std::vector<LaunchUse> different_launches(const std::vector<LaunchUse>& launches) {
+  std::vector<LaunchUse> different;
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> told;
+  for (const LaunchUse& use : launches) {
+    if (different.size() == most_launches) break;
+    if (told.emplace(use.kernel, use.threads, use.dynamic_shared_bytes).second) {
+      different.push_back(use);
+    }
+  }
+  return different;
 }
 
 /// "kernel.cu(12): error: …" → 12; 0 if it has no line.
@@ -104,8 +134,8 @@ json::array compiler_errors(const std::string& message) {
   return errors;
 }
 
-json::object verdict_json(const Evaluation& evaluation, const Task& task,
-                          const JudgedBy& judged_by) {
+json::object verdict_json(const Evaluation& evaluation, const Task& task, const JudgedBy& judged_by,
+                          const std::vector<LaunchUse>& launches) {
   json::object verdict{{"kind", to_string(Answer::Kind::verdict)},
                        {"status", status_word(evaluation, task.tier)},
                        {"tier", to_string(task.tier)},
@@ -121,15 +151,24 @@ json::object verdict_json(const Evaluation& evaluation, const Task& task,
   if (const std::string warnings = warnings_in(evaluation.compile_log); !warnings.empty()) {
     verdict["compiler_warnings"] = visible_lines(warnings, most_message_bytes);
   }
-  if (evaluation.errors) verdict["errors"] = errors_json(*evaluation.errors);
+  if (evaluation.errors) {
+    json::object errors = errors_json(*evaluation.errors);
+    if (const Problem* problem = find_problem(task.problem)) {
+      errors["bounds"] = bounds_json(problem->tolerance);
+    }
+    verdict["errors"] = std::move(errors);
+  }
   if (task.tier == Tier::timed) {
     verdict["badges"] = json::value_from(evaluation.earned_badges().names());
     if (!evaluation.badge_notes.empty()) verdict["badge_notes"] = evaluation.badge_notes;
   }
   if (evaluation.timing) verdict["times"] = times_json(evaluation);
   if (!evaluation.resources.empty()) verdict["resources"] = to_json(evaluation.resources);
-  if (task.text_tokens > 0)
-    verdict["text"] = text_for_model(evaluation, task.tier, task.text_tokens);
+  const std::vector<LaunchUse> different = different_launches(launches);
+  if (!different.empty()) verdict["launches"] = to_json(different);
+  if (task.text_tokens > 0) {
+    verdict["text"] = text_for_model(evaluation, task.tier, task.text_tokens, different);
+  }
   if (task.record) verdict["record"] = to_json(evaluation);
   json::object by{{"judge", judged_by.judge}, {"device", judged_by.device}};
   if (!judged_by.toolchain.empty()) by["toolchain"] = judged_by.toolchain;

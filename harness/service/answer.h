@@ -4,6 +4,7 @@
 #include <string>
 
 #include "harness/evaluation/evaluation.h"
+#include "harness/explain/launch_use.h"
 #include "harness/service/store.h"
 #include "harness/service/task.h"
 
@@ -18,9 +19,11 @@ struct JudgedBy {
 };
 
 /// An evaluation as a verdict: status and first failed check, compiler's errors with their lines,
-/// the failing element, errors beside bounds, badges, times, resources, and the text for a model.
+/// the failing element, errors beside bounds, badges, times, resources, what the launches of the
+/// plan take of the chip, and the text for a model.
 boost::json::object verdict_json(const Evaluation& evaluation, const Task& task,
-                                 const JudgedBy& judged_by);
+                                 const JudgedBy& judged_by,
+                                 const std::vector<LaunchUse>& launches = {});
 
 /// The compiler's errors in a message, each once: {"line", "message"}.
 boost::json::array compiler_errors(const std::string& message);

@@ -113,10 +113,11 @@ std::optional<ProfileRecord> LaunchedJudge::profile(const Task& task, const Cand
 
 Outcome LaunchedJudge::verdict(const Task& task, const Evaluation& evaluation,
                                const std::string& device, const std::string& toolchain,
+                               const std::vector<LaunchUse>& launches,
                                const std::optional<ProfileRecord>& profile) const {
   const JudgedBy by{harness_digest(digest_of_problem(task.problem), references_of(task)), device,
                     toolchain};
-  boost::json::object json = verdict_json(evaluation, task, by);
+  boost::json::object json = verdict_json(evaluation, task, by, launches);
   if (profile && profile->unavailable.empty()) {
     json["profile"] = {{"tool", profile->tool}, {"text", profile->text}};
   } else if (profile) {
@@ -168,7 +169,7 @@ Outcome LaunchedJudge::compile(const Task& task) {
     evaluation.compile_log = compiled->program->log;
   }
   return verdict(task, evaluation, task.tier == Tier::compile ? target : device_name(),
-                 options_.toolchain);
+                 options_.toolchain, launch_uses(*candidate, evaluation.resources, target));
 }
 
 Outcome LaunchedJudge::judge(const Task& task, int device) {
@@ -196,6 +197,7 @@ Outcome LaunchedJudge::judge(const Task& task, int device) {
   }
   return verdict(task, report.evaluation, name,
                  report.toolchain.empty() ? options_.toolchain : report.toolchain,
+                 launch_uses(*candidate, report.evaluation.resources, report.evaluation.target),
                  profile(task, *candidate, report.evaluation, device));
 }
 

@@ -51,7 +51,7 @@ class LaunchedJudge : public JudgeBackend {
   std::string target_of(const Task& task) const;
   std::string device_name() const;
   Outcome verdict(const Task& task, const Evaluation& evaluation, const std::string& device,
-                  const std::string& toolchain,
+                  const std::string& toolchain, const std::vector<LaunchUse>& launches = {},
                   const std::optional<ProfileRecord>& profile = std::nullopt) const;
   std::optional<ProfileRecord> profile(const Task& task, const Candidate& candidate,
                                        const Evaluation& evaluation, int device) const;

@@ -14,6 +14,7 @@ namespace rekernel::service {
 namespace {
 
 constexpr std::size_t bytes_of_a_token = 3;
+constexpr std::size_t longest_name = 100;
 
 std::string number(double value) { return printed("%.3g", value); }
 
@@ -71,8 +72,22 @@ std::string badge_part(const Evaluation& evaluation, Tier tier) {
   return text;
 }
 
-std::string resource_part(const Evaluation& evaluation) {
+std::string launch_line(const LaunchUse& use) {
+  std::string text =
+      "launch " + one_line(use.kernel, longest_name) + ": " + std::to_string(use.threads) +
+      " threads a block, " + std::to_string(use.registers) + " registers, " +
+      std::to_string(use.static_shared_bytes + use.dynamic_shared_bytes) +
+      " bytes of shared memory, " + std::to_string(use.spill_bytes) + " bytes of spills";
+  if (!use.refusal.empty()) return text + "; the chip refuses it: " + use.refusal;
+  if (!use.occupancy) return text;
+  return text + "; occupancy " + percent_text(100.0 * use.occupancy->share()) + ", limited by " +
+         joined(use.occupancy->limited_by);
+}
+
+std::string resource_part(const Evaluation& evaluation, const std::vector<LaunchUse>& launches) {
   std::string text;
+  for (const LaunchUse& use : launches) text += (text.empty() ? "" : "\n") + launch_line(use);
+  if (!launches.empty()) return text;
   for (const KernelResources& kernel : evaluation.resources) {
     text += (text.empty() ? "" : "\n") + std::string("kernel ") + kernel.name + ": " +
             std::to_string(kernel.registers) + " registers, " +
@@ -93,14 +108,18 @@ std::string status_word(const Evaluation& evaluation, Tier tier) {
   return to_string(evaluation.status);
 }
 
-std::string text_for_model(const Evaluation& evaluation, Tier tier, int budget_tokens) {
+std::string text_for_model(const Evaluation& evaluation, Tier tier, int budget_tokens,
+                           const std::vector<LaunchUse>& launches) {
   if (budget_tokens <= 0) return "";
   std::size_t left = static_cast<std::size_t>(budget_tokens) * bytes_of_a_token;
   std::string text;
-  const std::vector<std::string> parts = {
-      verdict_part(evaluation, tier),     element_part(evaluation), time_part(evaluation),
-      badge_part(evaluation, tier),       error_part(evaluation),   resource_part(evaluation),
-      warnings_in(evaluation.compile_log)};
+  const std::vector<std::string> parts = {verdict_part(evaluation, tier),
+                                          element_part(evaluation),
+                                          time_part(evaluation),
+                                          badge_part(evaluation, tier),
+                                          error_part(evaluation),
+                                          resource_part(evaluation, launches),
+                                          warnings_in(evaluation.compile_log)};
   constexpr std::size_t shortest_cut = 24;  ///< less of a part tells nothing
   for (const std::string& part : parts) {
     if (part.empty()) continue;

@@ -43,6 +43,54 @@ TEST(Answer, TellsCheckAndFailingElement) {
   EXPECT_FALSE(verdict.contains("times"));
 }
 
+TEST(Answer, TellsErrorsBesideTheirBounds) {
+  Task task;
+  EXPECT_FALSE(verdict_json(wrong_result(), task, {"j", "d", "t"})
+                   .at("errors")
+                   .as_object()
+                   .contains("bounds"));
+  task.problem = "softmax";
+  const boost::json::object verdict = verdict_json(wrong_result(), task, {"j", "d", "t"});
+  const auto& bounds = verdict.at("errors").at("bounds").as_object();
+  EXPECT_EQ(bounds.at("absolute").as_string(), "0.01");
+  EXPECT_EQ(bounds.at("relative").as_string(), "0.01");
+  EXPECT_GT(std::stod(std::string(bounds.at("rms_over_truth_rms").as_string())), 0);
+}
+
+TEST(Answer, TellsWhatLaunchesTakeOfTheChip) {
+  LaunchUse use;
+  use.target = "sm_90a";
+  use.kernel = "softmax";
+  use.threads = 256;
+  use.registers = 64;
+  use.dynamic_shared_bytes = 100000;
+  use.occupancy = Occupancy{2, 16, 64, {"shared memory"}};
+  LaunchUse later = use;
+  later.step = 1;
+  LaunchUse wider = use;
+  wider.step = 2;
+  wider.threads = 512;
+  const boost::json::object verdict =
+      verdict_json(wrong_result(), Task{}, {"j", "d", "t"}, {use, later, wider});
+  const boost::json::array& launches = verdict.at("launches").as_array();
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_EQ(launches[0].at("dynamic_shared_bytes").as_int64(), 100000);
+  EXPECT_EQ(launches[0].at("occupancy").at("warps").as_int64(), 16);
+  EXPECT_EQ(launches[1].at("launch").to_number<int>(), 2);
+  EXPECT_NE(verdict.at("text").as_string().find(
+                "launch softmax: 256 threads a block, 64 registers, 100000 bytes of shared memory, "
+                "0 bytes of spills; occupancy 25.0%, limited by shared memory"),
+            boost::json::string::npos)
+      << verdict.at("text").as_string();
+}
+
+TEST(Answer, NamesSoManyLaunchesAtTheMost) {
+  std::vector<LaunchUse> many(100);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].threads = static_cast<std::int64_t>(i);
+  const auto verdict = verdict_json(wrong_result(), Task{}, {"j", "d", "t"}, many);
+  EXPECT_EQ(verdict.at("launches").as_array().size(), 32u);
+}
+
 TEST(Answer, OfTierCompileNeverSaysThatResultsPassed) {
   Evaluation evaluation;
   evaluation.status = Status::passed;

@@ -27,19 +27,26 @@ TEST(Task, SurvivesBeingStored) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(task_text(*again), task_text(*task));
   EXPECT_EQ(again->tier, Tier::correct);
+  EXPECT_TRUE(again->other_sizes);
+  const Result<Task> own_sizes = read(
+      R"({"problem": "softmax", "source": "x", "plan": {"launches": []}, "other_sizes": false})");
+  ASSERT_TRUE(own_sizes) << own_sizes.error().message;
+  EXPECT_FALSE(task_from_text(task_text(*own_sizes))->other_sizes);
 }
 
 TEST(Task, RefusesWhatItCannotJudge) {
-  for (const char* bad :
-       {"{}", R"({"problem": "softmax"})", R"({"problem": "softmax", "source": "x"})",
-        R"({"problem": "softmax", "source": "x", "ptx": "y", "plan": {}})",
-        R"({"problem": "softmax", "reply": "x", "plan": {}})",
-        R"({"problem": "softmax", "source": "x", "plan": {}, "tier": "fast"})",
-        R"({"problem": "softmax", "source": "x", "plan": {}, "target": "sm_90a"})",
-        R"({"problem": "softmax", "source": "x", "plan": {}, "samples": 9})",
-        R"({"problem": "softmax", "source": "x", "plan": {}, "tier": "correct", "profile": true})",
-        R"({"problem": "softmax", "cubin": "?", "plan": {}})",
-        R"({"problem": "softmax", "source": "x", "plan": {}, "sauce": 1})"}) {
+  for (
+      const char* bad :
+      {"{}", R"({"problem": "softmax"})", R"({"problem": "softmax", "source": "x"})",
+       R"({"problem": "softmax", "source": "x", "ptx": "y", "plan": {}})",
+       R"({"problem": "softmax", "reply": "x", "plan": {}})",
+       R"({"problem": "softmax", "source": "x", "plan": {}, "tier": "fast"})",
+       R"({"problem": "softmax", "source": "x", "plan": {}, "target": "sm_90a"})",
+       R"({"problem": "softmax", "source": "x", "plan": {}, "samples": 9})",
+       R"({"problem": "softmax", "source": "x", "plan": {}, "tier": "correct", "profile": true})",
+       R"({"problem": "softmax", "source": "x", "plan": {}, "tier": "correct", "other_sizes": false})",
+       R"({"problem": "softmax", "cubin": "?", "plan": {}})",
+       R"({"problem": "softmax", "source": "x", "plan": {}, "sauce": 1})"}) {
     const Result<Task> task = read(bad);
     ASSERT_FALSE(task) << bad;
     EXPECT_TRUE(task.error().message.starts_with("body")) << task.error().message;

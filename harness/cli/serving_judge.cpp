@@ -7,6 +7,8 @@
 #include "harness/cli/evaluators.h"
 #include "harness/evaluation/launcher.h"
 #include "harness/jobs/slurm_launcher.h"
+#include "harness/measuring/place.h"
+#include "harness/measuring/references.h"
 #include "harness/process/isolate.h"
 #include "harness/profile/profiler.h"
 #include "harness/service/launched_judge.h"
@@ -49,14 +51,19 @@ Result<ServingJudge> local_judge(const ParsedArguments& parsed, const Log& log) 
   if (!chosen) return chosen.error();
   std::optional<std::chrono::seconds> patience;
   if (chosen->size() > 1) patience = std::chrono::seconds(60);
-  options.launcher = std::make_shared<LocalLauncher>(
-      nullptr,
-      [log](const std::string& holder) {
-        log("gpu_waits", {{"message", holder}});
-      },
-      patience);
+  const auto waits = [log](const std::string& holder) { log("gpu_waits", {{"message", holder}}); };
+  options.launcher = std::make_shared<LocalLauncher>(nullptr, waits, patience);
   for (const VisibleGpu& gpu : *chosen) {
     options.places.push_back(gpu.ordinal);
+    if (parsed.get<bool>("pytorch")) {
+      const auto place = std::make_shared<MeasuringPlace>(gpu.ordinal, waits, patience);
+      // It imports PyTorch from now on.
+      if (const Result<Ok> begun = place->begin(WhoseText::own); !begun) return begun.error();
+      options.with_pytorch.push_back([place]() -> Result<EvaluationLauncher*> {
+        if (const Result<Ok> begun = place->begin(WhoseText::own); !begun) return begun.error();
+        return &place->launcher();
+      });
+    }
     if (parsed.get<bool>("profiles")) options.profilers.push_back(ncu_profiles(gpu));
   }
   options.device_name = chosen->front().name;
@@ -127,6 +134,8 @@ void add_judge_options(Page& page) {
       "cores", number(0, most_cores, 0), "compilations at once; 0: all cores but two for each GPU")(
       "target", text_value("TARGET"), "compile for this target (sm_90a) where no GPU says it")(
       "sign", text_value("FILE", {Names::file}), "SSH key that signs verdicts")(
+      "pytorch", po::bool_switch(),
+      "time PyTorch eager beside candidates for problems that no library solves")(
       "profiles", po::bool_switch(),
       "profile candidates for clients that ask; they run under Nsight Compute, without the "
       "sandbox")("launcher", one_of({"local", "slurm"})->default_value("local"),
@@ -158,10 +167,15 @@ Result<Ok> check_judge_options(const ParsedArguments& parsed) {
   if (parsed.given("untimed-at-once") && parsed.get<std::string>("launcher") != "local") {
     return Error{"--untimed-at-once: expected --launcher local with it"};
   }
-  if (parsed.get<bool>("profiles")) {
-    if (parsed.get<std::string>("launcher") != "local") {
-      return Error{"--profiles: expected --launcher local with it"};
+  for (const char* option : {"profiles", "pytorch"}) {
+    if (parsed.get<bool>(option) && parsed.get<std::string>("launcher") != "local") {
+      return Error{std::string("--") + option + ": expected --launcher local with it"};
     }
+  }
+  if (parsed.get<bool>("pytorch") && !pytorch_is_installed()) {
+    return Error{"--pytorch: python3 here cannot import torch"};
+  }
+  if (parsed.get<bool>("profiles")) {
     if (const auto profiler = NcuProfiler::find(); !profiler) {
       return Error{"--profiles: " + profiler.error().message};
     }

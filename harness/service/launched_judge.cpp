@@ -1,6 +1,8 @@
 #include "harness/service/launched_judge.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <iterator>
 
 #include "harness/base/harness_digest.h"
 #include "harness/compile/compile_isolated.h"
@@ -89,9 +91,23 @@ std::string LaunchedJudge::device_name() const {
   return seen_device_;
 }
 
+/// PyTorch eager, where no library computes what the project's problem asks for.
+std::vector<std::string> LaunchedJudge::pytorch_references_of(const Task& task) const {
+  const bool needed = task.tier == Tier::timed && !options_.with_pytorch.empty() &&
+                      task.definition.empty() && headline_reference_ids(task.problem).empty();
+  const Problem* problem = needed ? find_problem(task.problem) : nullptr;
+  if (!problem) return {};
+  return {pytorch_ids(*problem, false).front()};
+}
+
+std::string LaunchedJudge::judge_of(const Task& task) const {
+  std::vector<std::string> references = references_of(task);
+  std::ranges::copy(pytorch_references_of(task), std::back_inserter(references));
+  return harness_digest(digest_of_problem(task.problem), references);
+}
+
 JudgeBackend::Identity LaunchedJudge::identity(const Task& task) const {
-  return {harness_digest(digest_of_problem(task.problem), references_of(task)),
-          task.tier == Tier::compile ? target_of(task) : device_name()};
+  return {judge_of(task), task.tier == Tier::compile ? target_of(task) : device_name()};
 }
 
 /// Nothing where nobody asked, or where there is nothing to profile.
@@ -115,8 +131,7 @@ Outcome LaunchedJudge::verdict(const Task& task, const Evaluation& evaluation,
                                const std::string& device, const std::string& toolchain,
                                const std::vector<LaunchUse>& launches,
                                const std::optional<ProfileRecord>& profile) const {
-  const JudgedBy by{harness_digest(digest_of_problem(task.problem), references_of(task)), device,
-                    toolchain};
+  const JudgedBy by{judge_of(task), device, toolchain};
   boost::json::object json = verdict_json(evaluation, task, by, launches);
   if (profile && profile->unavailable.empty()) {
     json["profile"] = {{"tool", profile->tool}, {"text", profile->text}};
@@ -179,8 +194,15 @@ Outcome LaunchedJudge::judge(const Task& task, int device) {
                    device_name(), options_.toolchain);
   }
   const int place = options_.places.at(static_cast<std::size_t>(device));
-  const EvaluateOptions evaluate = options_of(task, place);
-  const EvaluationReport report = options_.launcher->evaluate(*candidate, evaluate);
+  EvaluateOptions evaluate = options_of(task, place);
+  evaluate.external_references = pytorch_references_of(task);
+  EvaluationLauncher* launcher = options_.launcher.get();
+  if (task.tier == Tier::timed && !options_.with_pytorch.empty()) {
+    const auto own = options_.with_pytorch.at(static_cast<std::size_t>(device))();
+    if (!own) return failure("no_pytorch", own.error().message);
+    launcher = *own;
+  }
+  const EvaluationReport report = launcher->evaluate(*candidate, evaluate);
   if (options_.settled) options_.settled(*candidate, evaluate);
   if (!report.failure.empty()) {
     Outcome outcome = failure("machine_failure", report.failure);

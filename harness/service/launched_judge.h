@@ -30,6 +30,10 @@ class LaunchedJudge : public JudgeBackend {
     bool is_local = true;     ///< a GPU that failed can be asked whether it is there
     std::string toolchain;
     std::filesystem::path signing_key;  ///< verdicts are signed with it, unless it is empty
+    /// For each place, a launcher beside a PyTorch of its own, by which all that is timed is
+    /// evaluated then; the error says why there is none now. Asked by one thread at a time. Empty:
+    /// this service does not time PyTorch.
+    std::vector<std::function<Result<EvaluationLauncher*>()>> with_pytorch;
     /// For each place, what a profiler says of a candidate that passed there; the error is of what
     /// keeps every candidate from being profiled. Empty: this service does not profile.
     std::vector<std::function<Result<ProfileRecord>(const Candidate&)>> profilers;
@@ -50,6 +54,8 @@ class LaunchedJudge : public JudgeBackend {
   LaunchedJudge(Options options, const Compiler& compiler);
   std::string target_of(const Task& task) const;
   std::string device_name() const;
+  std::vector<std::string> pytorch_references_of(const Task& task) const;
+  std::string judge_of(const Task& task) const;
   Outcome verdict(const Task& task, const Evaluation& evaluation, const std::string& device,
                   const std::string& toolchain, const std::vector<LaunchUse>& launches = {},
                   const std::optional<ProfileRecord>& profile = std::nullopt) const;

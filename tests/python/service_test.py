@@ -1,6 +1,7 @@
 """The protocol, the limits, and what is left after a death: through the client and by hand."""
 
 import http.client
+import importlib.util
 import json
 import os
 import resource
@@ -11,7 +12,7 @@ import threading
 import time
 import unittest
 
-from running_service import DOUBLING, DOUBLING_KERNEL, DOUBLING_PLAN, PLAN, ServiceTest, source, submission
+from running_service import DOUBLING, DOUBLING_KERNEL, DOUBLING_PLAN, PLAN, ROOT, ServiceTest, source, submission
 
 import rekernel
 
@@ -471,6 +472,19 @@ class GpuJudge(CommittedKernel):
         self.assertIn("robust", answer.badges)
         self.assertGreater(rekernel.Reward("sol_score", needs=("robust",))(answer), 0.3)
         self.assertTrue(self.client.evaluate(self.code, plan=self.plan, problem="softmax").raw["kept"])
+
+    def test_pytorch_is_the_reference_where_no_library_computes_the_problem(self):
+        kernel = ROOT / "generated/gelu/pages_touched_ahead"
+        asked = {"plan": json.loads((kernel / "kernel.json").read_text()), "problem": "gelu", "other_sizes": False}
+        code = (kernel / "kernel.cu").read_text()
+        self.assertIsNone(self.client.evaluate(code, **asked).speedup)
+        if importlib.util.find_spec("torch") is None:
+            self.skipTest("no PyTorch")
+        self.services[-1].stop()
+        answer = self.serve("--pytorch", judge=()).client().evaluate(code, **asked)
+        self.assertTrue(answer.passed, answer.raw)
+        self.assertEqual([one["id"] for one in answer.body["times"]["references"]], ["pytorch_eager"])
+        self.assertGreater(answer.speedup, 0.8)
 
     def test_a_wrong_kernel_is_told_where(self):
         wrong = 'extern "C" __global__ void k(const float* x, float* y) { y[threadIdx.x] = 0; }'

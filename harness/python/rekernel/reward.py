@@ -96,7 +96,10 @@ class Reward:
 
 def _needed(value: Optional[float], what: str) -> float:
     if value is None:
-        raise ValueError(f"the answer has not {what}: expected tier timed, and a problem and a device that have one")
+        raise ValueError(
+            f"the answer has not {what}: expected tier timed, and a problem and a device that have one (with "
+            "`rekernel serve --pytorch`, each problem of the project's has a reference)"
+        )
     return value
 
 

@@ -30,14 +30,13 @@ SLOWEST_NS = 10_000_000  # slower starting points take seconds a verdict, and te
 WITHIN, SHARE_WITHIN = 0.02, 0.95
 
 
-def known_kernels(folder):
-    """(fastest, slow) bodies by problem: those whose slow kernel is not too slow."""
+def chosen_kernels():
+    """The fastest kernel's folder of each problem that a library computes and whose slow kernel is not too slow."""
     rows = json.loads((ROOT / "results/h200/slow.json").read_text(encoding="utf-8"))["rows"]
     has_library = {row["problem"] for row in json.loads(BENCH.read_text(encoding="utf-8"))["rows"]
                    if any(not name.startswith("pytorch") for name in row["references"])}
     quick = {row["problem"] for row in rows if 0 < row["median_ns"] <= SLOWEST_NS} & has_library
-    chosen = {problem: fast for problem, fast in fastest().items() if problem in quick}
-    return {problem: (candidate(fast), slow(problem, folder)) for problem, fast in chosen.items()}
+    return {problem: fast for problem, fast in fastest().items() if problem in quick}
 
 
 def with_half_the_grid(plan):
@@ -50,19 +49,33 @@ def with_half_the_grid(plan):
 
 
 def drawn(number, kernels):
-    """Problem, kind and body of an evaluation."""
+    """What evaluation of this number is of, as rows of a log have it. `kernels`: the fast one's folder by problem."""
     chance = random.Random(f"rewards {number}")
     problem = chance.choice(sorted(kernels))
     kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
-    fast, starting_point = kernels[problem]
-    body = dict(fast if kind == "fast" else starting_point)
+    return {"problem": problem, "kind": kind, "kernel": kernels[problem].name if kind == "fast" else ""}
+
+
+def logged(row):
+    """The same of a row that is there: records may have other fast kernels since."""
+    kernel = row.get("kernel", "")
+    if row["kind"] == "fast" and not kernel:
+        kernel = fastest()[row["problem"]].name
+    return {"problem": row["problem"], "kind": row["kind"], "kernel": kernel}
+
+
+def body_of(number, asked, starting_points):
+    """The request's body. `starting_points`: of each problem that is asked for, the body of its slow kernel."""
+    problem, kind = asked["problem"], asked["kind"]
+    fast = ROOT / "generated" / problem / asked["kernel"]
+    body = candidate(fast) if kind == "fast" else dict(starting_points[problem])
     if kind == "half":
         body["plan"] = with_half_the_grid(body["plan"])
     elif kind == "typo":
         body["source"] = body["source"].replace(";", "", 1)
     elif kind == "no_such_kernel":
         body["plan"] = {**body["plan"], "launches": [{**body["plan"]["launches"][0], "kernel": "nobody_wrote_it"}]}
-    return problem, kind, {**body, "problem": problem, "source": f"{body['source']}\n// {number}\n"}
+    return {**body, "problem": problem, "source": f"{body['source']}\n// {number}\n"}
 
 
 class Log:
@@ -83,24 +96,24 @@ class Log:
             file.write(json.dumps(row) + "\n")
 
 
-def evaluate(log, numbers, kernels, client, reward, until):
-    """Every number's line; nothing of what no verdict came of."""
+def evaluate(log, asked, starting_points, client, reward, until):
+    """A line for each that is asked for, by number; nothing of what no verdict came of."""
 
     def one(number):
         if time.monotonic() > until:
             return
-        problem, kind, body = drawn(number, kernels)
+        body = body_of(number, asked[number], starting_points)
         answer = client.evaluate(tier="timed", fresh=True, other_sizes=False, **body)
         if not answer.is_verdict:
-            print(f"{number} ({problem}, {kind}): {answer.kind}: {answer.message}", file=sys.stderr)
+            print(f"{number} ({asked[number]}): {answer.kind}: {answer.message}", file=sys.stderr)
             return
         by = answer.body["judged_by"]
-        log.add({"number": number, "problem": problem, "kind": kind, "status": answer.status,
+        log.add({"number": number, **asked[number], "status": answer.status,
                  "median_ns": answer.median_ns if answer.passed else None, "reward": reward(answer),
                  "judge": by["judge"], "device": by["device"]})
 
     with ThreadPoolExecutor(16) as clients:
-        list(clients.map(one, numbers))
+        list(clients.map(one, asked))
 
 
 def compare(first, second):
@@ -142,9 +155,12 @@ def main():
     missing = [number for number in wanted if number not in log.rows]
     begun, before = time.monotonic(), len(log.rows)
     if missing:
+        kernels = chosen_kernels()
+        asked = {number: logged(first.rows[number]) if options.again else drawn(number, kernels) for number in missing}
         with tempfile.TemporaryDirectory() as folder, RunningService(folder, gpus, judge=judge) as service:
-            kernels = known_kernels(Path(folder))
-            evaluate(log, missing, kernels, service.client(), reward, begun + options.seconds)
+            problems = {one["problem"] for one in asked.values()}
+            starting_points = {problem: slow(problem, Path(folder)) for problem in problems}
+            evaluate(log, asked, starting_points, service.client(), reward, begun + options.seconds)
     seconds = time.monotonic() - begun
     statuses = Counter(row["status"] for row in log.rows.values())
     print(f"{len(log.rows) - before} evaluations in {seconds:.0f} s; {len(log.rows)} of {len(wanted)} are in {log.path}: "

@@ -54,15 +54,23 @@ class Rewards(ServiceTest):
         self.assertFalse(rewards.compare(first, second))
 
     def test_what_is_drawn_is_of_every_kind(self):
+        kernels = {"softmax": rewards.ROOT / "generated/softmax/cluster_with_prefetch"}
+        asked = [rewards.drawn(number, kernels) for number in range(200)]
+        self.assertEqual(set(Counter(one["kind"] for one in asked)), set(rewards.SHARES))
+        self.assertEqual(asked, [rewards.drawn(number, kernels) for number in range(200)])
         slow = {"source": "a; b;", "plan": {"launches": [{"kernel": "k", "grid": [8, 2]}]}}
-        kernels = {"softmax": ({"source": "fast;", "plan": slow["plan"]}, slow)}
-        drawn = [rewards.drawn(number, kernels) for number in range(200)]
-        self.assertEqual(set(Counter(kind for _, kind, _ in drawn)), set(rewards.SHARES))
-        self.assertEqual(drawn, [rewards.drawn(number, kernels) for number in range(200)])
-        bodies = {kind: body for _, kind, body in drawn}
+        bodies = {one["kind"]: rewards.body_of(7, one, {"softmax": slow}) for one in asked}
         self.assertEqual(bodies["half"]["plan"]["launches"][0]["grid"], [4, 2])
         self.assertTrue(bodies["typo"]["source"].startswith("a b;"))
+        self.assertIn("cluster", bodies["fast"]["source"])
         self.assertEqual(slow["plan"]["launches"][0]["grid"], [8, 2], "nothing of it was changed")
+
+    def test_a_log_says_what_is_evaluated_again(self):
+        row = {"number": 3, "problem": "softmax", "kind": "fast", "kernel": "row_on_chip_plain_stores"}
+        self.assertEqual(rewards.logged(row)["kernel"], "row_on_chip_plain_stores")
+        del row["kernel"]
+        self.assertEqual(rewards.logged(row)["kernel"], rewards.fastest()["softmax"].name)
+        self.assertEqual(rewards.logged({**row, "kind": "typo"})["kernel"], "")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def candidates(folder, options):
     bodies = []
     for problem in sorted(path.stem for path in (ROOT / "ops/problems/published").glob("*.json")):
         for kernel in sorted((ROOT / "generated" / problem).glob("*/kernel.json")):
-            bodies.append((f"{problem}/{kernel.parent.name}", {**fields, "problem": problem, **candidate(kernel.parent)}))
+            body = {**fields, "problem": problem, **candidate(kernel.parent)}
+            bodies.append((f"{problem}/{kernel.parent.name}", body))
         bodies.append((f"{problem}/slow", {**fields, "problem": problem, **slow(problem, folder)}))
     return bodies
 

@@ -18,6 +18,10 @@ namespace {
 /// Of tier `correct`: as many as a whole verdict judges at the least.
 constexpr int judged_inputs = 12;
 
+bool is_among(const std::vector<std::string>& ids, const std::string& id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
 Outcome failure(const std::string& code, const std::string& message) {
   Outcome outcome;
   outcome.code = code;
@@ -211,6 +215,11 @@ Outcome LaunchedJudge::judge(const Task& task, int device) {
       outcome.code = "device_lost";
     }
     return outcome;
+  }
+  // A percentage that was asked for and is lost is no verdict's.
+  for (const ReferenceResult& one : report.evaluation.references) {
+    if (one.unavailable.empty() || !is_among(evaluate.external_references, one.id)) continue;
+    return failure("no_pytorch", one.id + ": " + one.unavailable);
   }
   const std::string name = report.device ? report.device->name : device_name();
   if (options_.device_name.empty()) {

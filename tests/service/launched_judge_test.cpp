@@ -15,8 +15,15 @@ class AcceptingLauncher : public EvaluationLauncher {
     EvaluationReport report = blank_report(candidate);
     report.evaluation.status = Status::passed;
     report.evaluation.message.clear();
+    for (const std::string& id : options.external_references) {
+      ReferenceResult result;
+      result.id = id;
+      result.unavailable = unavailable;
+      report.evaluation.references.push_back(result);
+    }
     return report;
   }
+  std::string unavailable;  ///< why there is no time of PyTorch
   std::vector<EvaluateOptions> asked;
 };
 
@@ -83,6 +90,15 @@ TEST_F(NvrtcLaunchedJudge, HasNoVerdictWherePytorchDoesNotStart) {
   EXPECT_EQ(outcome.kind, Outcome::Kind::machine_failure);
   EXPECT_EQ(outcome.code, "no_pytorch");
   EXPECT_EQ(outcome.message, pytorch_fault);
+}
+
+TEST_F(NvrtcLaunchedJudge, HasNoVerdictWherePytorchGaveNoTime) {
+  beside_pytorch = std::make_shared<AcceptingLauncher>();
+  EXPECT_EQ(judge()->judge(task_of("gelu", Tier::timed), 0).kind, Outcome::Kind::answer);
+  beside_pytorch->unavailable = "its process has ended";
+  const Outcome outcome = judge()->judge(task_of("gelu", Tier::timed), 0);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::machine_failure);
+  EXPECT_EQ(outcome.message, "pytorch_eager: its process has ended");
 }
 
 }  // namespace

@@ -401,7 +401,7 @@ class OutputMemory:
 
     def provide(self, call):
         """Calls until no output lies in what something larger has left, each time with more free blocks of just the
-        outputs' sizes, which the allocator prefers; whether that helped. Blocks of less than 512 bytes are alike."""
+        outputs' sizes, which the allocator prefers; whether that helped. Blocks of up to 512 bytes are alike."""
         for attempt in range(1, MOST_ATTEMPTS + 1):
             if not self.watch(call)[1]:
                 return True

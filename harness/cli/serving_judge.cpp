@@ -57,12 +57,13 @@ Result<ServingJudge> local_judge(const ParsedArguments& parsed, const Log& log) 
     options.places.push_back(gpu.ordinal);
     if (parsed.get<bool>("pytorch")) {
       const auto place = std::make_shared<MeasuringPlace>(gpu.ordinal, waits, patience);
-      // It imports PyTorch from now on.
-      if (const Result<Ok> begun = place->begin(WhoseText::own); !begun) return begun.error();
-      options.with_pytorch.push_back([place]() -> Result<EvaluationLauncher*> {
+      const auto launcher = [place]() -> Result<EvaluationLauncher*> {
         if (const Result<Ok> begun = place->begin(WhoseText::own); !begun) return begun.error();
         return &place->launcher();
-      });
+      };
+      // It imports PyTorch from now on.
+      if (const auto begun = launcher(); !begun) return begun.error();
+      options.with_pytorch.push_back(launcher);
     }
     if (parsed.get<bool>("profiles")) options.profilers.push_back(ncu_profiles(gpu));
   }
@@ -164,11 +165,8 @@ Result<Ok> check_judge_options(const ParsedArguments& parsed) {
       return Error{std::string("--") + option + ": expected --launcher slurm with it"};
     }
   }
-  if (parsed.given("untimed-at-once") && parsed.get<std::string>("launcher") != "local") {
-    return Error{"--untimed-at-once: expected --launcher local with it"};
-  }
-  for (const char* option : {"profiles", "pytorch"}) {
-    if (parsed.get<bool>(option) && parsed.get<std::string>("launcher") != "local") {
+  for (const char* option : {"untimed-at-once", "profiles", "pytorch"}) {
+    if (parsed.given(option) && parsed.get<std::string>("launcher") != "local") {
       return Error{std::string("--") + option + ": expected --launcher local with it"};
     }
   }

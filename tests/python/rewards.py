@@ -20,23 +20,33 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from running_service import ROOT, RunningService
-from throughput import candidate, fastest, slow
+from throughput import candidate, slow
 
 import rekernel
 
 SHARES = {"fast": 40, "slow": 20, "half": 15, "typo": 15, "no_such_kernel": 10}  # percent
-BENCH = ROOT / "results/h200/bench.json"
 SLOWEST_NS = 10_000_000  # slower starting points take seconds a verdict, and tell no more
 WITHIN, SHARE_WITHIN = 0.02, 0.95
 
 
+def recorded(name):
+    return json.loads((ROOT / "results/h200" / name).read_text(encoding="utf-8"))["rows"]
+
+
+def fastest():
+    """The row of the fastest committed kernel of each problem."""
+    best = {}
+    for row in recorded("bench.json"):
+        if row["problem"] not in best or row["median_ns"] < best[row["problem"]]["median_ns"]:
+            best[row["problem"]] = row
+    return best
+
+
 def chosen_kernels():
-    """The fastest kernel's folder of each problem that a library computes and whose slow kernel is not too slow."""
-    rows = json.loads((ROOT / "results/h200/slow.json").read_text(encoding="utf-8"))["rows"]
-    has_library = {row["problem"] for row in json.loads(BENCH.read_text(encoding="utf-8"))["rows"]
-                   if any(not name.startswith("pytorch") for name in row["references"])}
-    quick = {row["problem"] for row in rows if 0 < row["median_ns"] <= SLOWEST_NS} & has_library
-    return {problem: fast for problem, fast in fastest().items() if problem in quick}
+    """The fastest kernel of each problem that a library computes and whose slow kernel is not too slow."""
+    quick = {row["problem"] for row in recorded("slow.json") if 0 < row["median_ns"] <= SLOWEST_NS}
+    return {problem: row["kernel"] for problem, row in fastest().items()
+            if problem in quick and any(not name.startswith("pytorch") for name in row["references"])}
 
 
 def with_half_the_grid(plan):
@@ -49,18 +59,18 @@ def with_half_the_grid(plan):
 
 
 def drawn(number, kernels):
-    """What evaluation of this number is of, as rows of a log have it. `kernels`: the fast one's folder by problem."""
+    """What evaluation of this number is of, as rows of a log have it. `kernels`: the fast one by problem."""
     chance = random.Random(f"rewards {number}")
     problem = chance.choice(sorted(kernels))
     kind = chance.choices(list(SHARES), list(SHARES.values()))[0]
-    return {"problem": problem, "kind": kind, "kernel": kernels[problem].name if kind == "fast" else ""}
+    return {"problem": problem, "kind": kind, "kernel": kernels[problem] if kind == "fast" else ""}
 
 
 def logged(row):
     """The same of a row that is there: records may have other fast kernels since."""
     kernel = row.get("kernel", "")
     if row["kind"] == "fast" and not kernel:
-        kernel = fastest()[row["problem"]].name
+        kernel = fastest()[row["problem"]]["kernel"]
     return {"problem": row["problem"], "kind": row["kind"], "kernel": kernel}
 
 

@@ -34,16 +34,6 @@ def candidate(folder):
     }
 
 
-def fastest():
-    """Folder of the fastest committed kernel of each problem."""
-    rows = json.loads((ROOT / "results/h200/bench.json").read_text(encoding="utf-8"))["rows"]
-    best = {}
-    for row in rows:
-        if row["problem"] not in best or row["median_ns"] < best[row["problem"]]["median_ns"]:
-            best[row["problem"]] = row
-    return {problem: ROOT / "generated" / problem / row["kernel"] for problem, row in sorted(best.items())}
-
-
 def slow(problem, folder):
     """What `rekernel new` writes, in a folder of the problem's own."""
     command = [os.environ["REKERNEL_PROGRAM"], "new", problem, "slow", "--into", str(folder / problem)]

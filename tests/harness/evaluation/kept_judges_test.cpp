@@ -210,6 +210,13 @@ TEST_F(KeptJudges, JudgeACandidateInAxesAtOtherSizesToo) {
     EXPECT_EQ(one.median_ns, one.sizes.at("columns"));
   }
   EXPECT_EQ(timed, 3);
+  const EvaluationReport at_once = evaluate();
+  EXPECT_EQ(at_once.evaluation.status, Status::wrong_result);
+  EXPECT_FALSE(at_once.evaluation.evidence)
+      << "one that is wrong at its own sizes is asked no more";
+  const EvaluationReport failed = evaluate(Behaviour::talks_nonsense);
+  EXPECT_NE(failed.failure, "");
+  EXPECT_FALSE(failed.evaluation.evidence) << "nor one without a verdict";
   const Evaluation wrong = evaluate(Behaviour::passes_at_own_sizes).evaluation;
   EXPECT_EQ(wrong.status, Status::passed) << wrong.message;
   EXPECT_FALSE(wrong.badges.has(Badge::any_size));
